@@ -493,6 +493,14 @@ norch_tensor *norch_to_device(norch_tensor *x, int64_t device_type, int64_t devi
 /* xs: n tensor pointers. */
 norch_tensor *norch_cat(int64_t n, const void *xs, int64_t dim);
 norch_tensor *norch_stack(int64_t n, const void *xs, int64_t dim);
+/* x with elements added before and after each of its last n axes: value (0-d); those of x mirrored at the outermost
+ * one; the outermost one; those at the other end. */
+norch_tensor *norch_pad(const norch_tensor *x, int64_t n, const int64_t *before, int64_t n_after, const int64_t *after,
+                        int64_t mode, const norch_tensor *value);
+#define NORCH_PAD_CONSTANT 0
+#define NORCH_PAD_REFLECT 1
+#define NORCH_PAD_REPLICATE 2
+#define NORCH_PAD_CIRCULAR 3
 
 /* ---- indexing: every index is checked before anything is read or written -------------------- */
 

@@ -35,6 +35,7 @@ SECTIONS = {
     "norch.ops.composed.diagonal": "Shape",
     "norch.ops.composed.pad": "Shape",
     "norch.ops.composed.grid": "Shape",
+    "norch.ops.composed.repeat": "Shape",
     "norch.ops.copy": "Copies and casts",
     "norch.ops.index": "Indexing",
     "norch.ops.scatter": "Indexing",

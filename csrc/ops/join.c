@@ -17,11 +17,11 @@ static int32_t check_pieces(const char *op, int64_t n, const norch_tensor *const
     return NORCH_OK;
 }
 
-/* A header on the stack over the part of y from position `at` along axis, `size` long. */
-static norch_tensor part_of(const norch_tensor *y, int32_t axis, int64_t at, int64_t size) {
+norch_tensor nr_sliced(const norch_tensor *y, int32_t axis, int64_t at, int64_t size, int64_t step) {
     norch_tensor part = *y;
     part.data = (char *)y->data + at * y->strides[axis] * nr_size_of(y->dtype);
     part.shape[axis] = size;
+    part.strides[axis] *= step;
     part.numel = 1;
     for (int32_t d = 0; d < part.ndim; d++) part.numel *= part.shape[d];
     part.contiguous = nr_is_contiguous(part.ndim, part.shape, part.strides);
@@ -117,7 +117,7 @@ norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
     int64_t at = 0;
     for (int64_t i = 0; y && status == NORCH_OK && i < n; i++) {
         if (xs[i]->numel == 0 && (skipped(xs[i]) || y->numel == 0)) continue;
-        norch_tensor part = part_of(y, axis, at, xs[i]->shape[axis]);
+        norch_tensor part = nr_sliced(y, axis, at, xs[i]->shape[axis], 1);
         at += xs[i]->shape[axis];
         status = put(&all, &part, xs[i]);
     }
@@ -147,7 +147,7 @@ norch_tensor *norch_stack(int64_t n, const void *list, int64_t dim) {
     begin(&all, "stack", y);
     int32_t status = NORCH_OK;
     for (int64_t i = 0; y && status == NORCH_OK && i < n; i++) {
-        norch_tensor part = part_of(y, axis, i, 1);
+        norch_tensor part = nr_sliced(y, axis, i, 1, 1);
         for (int32_t d = axis; d < first->ndim; d++) { /* drop the axis of size 1 */
             part.shape[d] = part.shape[d + 1];
             part.strides[d] = part.strides[d + 1];

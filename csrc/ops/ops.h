@@ -55,6 +55,10 @@ norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
  * it. */
 bool nr_needs_widening(const norch_tensor *x, nr_family family);
 
+/* join */
+/* A header on the stack over the part of y from position `at` along axis: `size` elements, `step` apart. */
+norch_tensor nr_sliced(const norch_tensor *y, int32_t axis, int64_t at, int64_t size, int64_t step);
+
 /* complex */
 /* The real (0) or the imaginary (1) parts of x, a view. */
 norch_tensor *nr_part(const norch_tensor *x, int32_t which);

@@ -154,7 +154,8 @@ static void *py_dtypes_seen(void *self, void *const *given, nr_ssize n) { /* by 
 
 enum { ROW_OP, ROW_CLASS, ROW_SELECTIONS, ROW_CASTS };
 enum { FLOATS, INTEGERS, BOOLS, KINDS_OF_NUMBERS };
-static void *numbers[KINDS_OF_NUMBERS]; /* dicts of Python numbers and their tensors: norch/ops/_operand.py fills them */
+static void
+    *numbers[KINDS_OF_NUMBERS]; /* dicts of Python numbers and their tensors: norch/ops/_operand.py fills them */
 
 /* bind_numbers(floats, integers, bools): the dicts in which calls of rows find numbers. */
 NR_BUILTIN(bind_numbers) {
@@ -200,7 +201,7 @@ static int32_t take_inputs(void *const *given, int64_t inputs, void **taken, voi
  * is neither a tensor nor a number that is kept, or what autocast casts, and calls again; it gets NotImplemented. */
 static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *given,
                              nr_ssize n) {
-    void *arguments[6] = {row->held[ROW_OP]}, *made[2];
+    void *arguments[6] = {row->held[ROW_OP]}, *made[2] = {NULL};
     const int modes = nr_modes();
     int32_t count = 0;
     if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;

@@ -57,6 +57,11 @@ def _cat(level: Level, tensors: Any, dim: int) -> Any:
     return sample(out if out._dtype == wanted else lib.norch_cast(out, wanted), level)
 
 
+@rule("pad")
+def _pad(level: Level, x: Any, before: Any, after: Any, mode: int, value: Any) -> Any:
+    return sample(lib.norch_pad(x._physical, before, after, mode, value), level)  # of the last axes
+
+
 @rule("stack")
 def _stack(level: Level, tensors: Any, dim: int) -> Any:
     return sample(lib.norch_stack([samples(x, level) for x in tensors], dim + 1 if dim >= 0 else dim), level)

@@ -73,6 +73,25 @@ def _cat(g: Any, out: Any, xs: Any, dim: int) -> str:
     return g.node("Concat", *(g.cast(x, out[0].dtype) for x in kept), axis=dim)
 
 
+@entry("pad")
+def _pad(g: Any, out: Any, x: Any, before: Any, after: Any, mode: int, value: Any) -> str:
+    lead, name = [0] * (x.ndim - len(before)), x.name
+    if mode != constants["PAD_CIRCULAR"]:
+        names = {constants[f"PAD_{ours}"]: theirs for ours, theirs in _PADDINGS.items()}
+        return g.node("Pad", name, g.ints([*lead, *before, *lead, *after]), g.cast(value, x.dtype), mode=names[mode])
+    for axis, (first, last) in enumerate(zip(before, after), len(lead)):
+        parts = [name]
+        if first:
+            parts.insert(0, _part(g, name, axis, tuple(-n for n in first) if type(first) is tuple else -first, None, 1))
+        if last:
+            parts.append(_part(g, name, axis, None, last, 1))
+        name = g.node("Concat", *parts, axis=axis) if len(parts) > 1 else name
+    return name
+
+
+_PADDINGS = {"CONSTANT": "constant", "REFLECT": "reflect", "REPLICATE": "edge"}
+
+
 @entry("stack")
 def _stack(g: Any, out: Any, xs: Any, dim: int) -> str:
     axis = g.number_list([dim % out[0].ndim])

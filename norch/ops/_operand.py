@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from math import copysign
 
-from .._package.typing import Any, Operand, Tensor, TypeVar
 from .._binding.library import lib
+from .._package.typing import Any, Operand, Tensor, TypeVar
 from .._tensor.handle import Handle
 from ..errors import Error, rename_error
 from ._instead import instead, others

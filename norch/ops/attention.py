@@ -369,4 +369,4 @@ def _seed(query: Any) -> Any:
 def _whole(x: Any) -> Any:
     """x with zeros behind its rows to a multiple of 16 bytes, which kernels load at a time."""
     over = -x.shape[-1] % (16 // x.element_size())
-    return padded(x, [(x.ndim - 1, 0, over)], 0) if over else x
+    return padded(x, (0,), (over,), 0) if over else x

@@ -42,7 +42,7 @@ def _seen(x: Any, taps: int, geometry: _Geometry) -> Any:
     batch, channels, depth, *sizes = x.shape
     count = _windows(depth + before[0] + after[0], taps, steps[0], dilations[0])
     if before[0] or after[0]:
-        x = padded(x, [(2, before[0], after[0])], 0)
+        x = padded(x, (before[0], 0, 0), (after[0], 0, 0), 0)
     planes = x.unflatten(1, (groups, channels // groups)).permute(0, 3, 1, 2, 4, 5)
     begins = range(0, taps * dilations[0], dilations[0])
     parts = [slice_(planes, 1, begin, begin + steps[0] * (count - 1) + 1, steps[0]) for begin in begins]

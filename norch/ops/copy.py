@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._binding.library import lib
+from .._binding.library import constants, lib
 from .._binding.numbers import flag
 from .._package.typing import Any, DeviceLike, Operand, Tensor
 from .._tensor.handle import Handle
@@ -241,30 +241,23 @@ def _stack_grad(g: Tensor, needs_input_grad: tuple[bool, ...], dim: int) -> tupl
 _Stack = derivative("stack", (), backward=_stack_grad, layout=("metas", "dim"), shares_grad=True)
 
 
-def padded(x: Tensor, ends: Sequence[tuple[int, int, int]], value: float) -> Tensor:
-    """A copy of x with elements of a value added before and after each axis: ends holds (axis, before, after); negative
-    numbers remove elements."""
-    shape = list(x.shape)
-    for dim, before, after in ends:
-        shape[dim] += before + after
-    if type(value) is int and value == 0 and not isinstance(x, BatchedBase):
-        out = lib.norch_full(shape, x._dtype, 0.0, 0, (x._device_type, x._device_index))
-    else:
-        out = x.new_full(shape, value)
-    inside, kept = out, x
-    for dim, before, after in ends:
-        inside = lib.norch_slice(inside, dim, max(before, 0), shape[dim] - max(after, 0), 1)
-        if before < 0 or after < 0:
-            kept = lib.norch_slice(kept, dim, max(-before, 0), x.shape[dim] + min(after, 0), 1)
-    lib.norch_copy(inside, kept)
-    return record(_Pad, out, (x,), (ends,))
+def padded(x: Tensor, before: Sequence[int], after: Sequence[int], value: float) -> Tensor:
+    """A copy of x with so many elements of a value added at the ends of each of its last axes; negative numbers remove
+    elements."""
+    kept, first, last = x, before, after
+    if min((*before, *after), default=0) < 0:
+        for dim, (low, high) in enumerate(zip(before, after), x.ndim - len(before)):
+            kept = lib.norch_slice(kept, dim, max(-low, 0), lib.norch_shape(x)[dim] + min(high, 0), 1)
+        first, last = [max(n, 0) for n in before], [max(n, 0) for n in after]
+    return record(_Pad, lib.norch_pad(kept, first, last, _CONSTANT, operand(value)), (x,), (before, after))
 
 
-def _pad_grad(g: Tensor, ends: Any) -> Tensor:
+def _pad_grad(g: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
     """Added elements have no gradient; that of removed ones is 0."""
-    return padded(g, [(dim, -before, -after) for dim, before, after in ends], 0)
+    return padded(g, [-n for n in before], [-n for n in after], 0)
 
 
+_CONSTANT = constants["PAD_CONSTANT"]
 _Pad = derivative("pad", grad=_pad_grad)
 
 

@@ -326,7 +326,6 @@ def empty_like(
 
 
 _FAR = 1 << 52  # integers that doubles hold, and so do their sums
-_EXACT = (None, norch_int64, float32, float64)  # dtypes that such integers fit
 
 
 # ---- ranges -----------------------------------------------------------------------------------------------------
@@ -351,7 +350,8 @@ def arange(
     if end is None:
         start, end = 0, start
     wanted = None if dtype is None else dtype_named(dtype)
-    if type(start) is type(end) is type(step) is int and wanted in _EXACT and 0 <= start <= end < _FAR > step > 0:
+    fit = type(start) is type(end) is type(step) is int and wanted in (None, norch_int64, float32, float64)
+    if fit and 0 <= start <= end < _FAR > step > 0:
         code = (wanted or norch_int64).code
         out = lib.norch_arange((end - start + step - 1) // step, code, start, step, start, step)
         return finished(out, device, requires_grad, layout, pin_memory)

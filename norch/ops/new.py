@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from .._binding.library import lib
 from .._package.typing import Any
+from .._tensor import handle as _handle
 from ._arguments import named_function
 from ._entry import rename_errors
-from .._tensor import handle as _handle
-from ._arguments import named_function, rename_errors
 from .create import empty, empty_strided, full, legacy_tensor, ones, zeros
 from .op import method
 from .values import Tensor, tensor

@@ -346,6 +346,12 @@ CALLED: dict[str, Any] = {
         F.pad(x, (1, 2), value=3.0),
         x.roll(1, 2),
     ),
+    "paddings": lambda x: (
+        F.pad(x, (1, -2, 0, 3)),
+        F.pad(x > 0, (2, 1), value=True),
+        *(F.pad(x, (2, 1), mode=mode) for mode in ("reflect", "replicate", "circular")),
+        F.pad(x[None], (1, 2, 0, 2), mode="circular"),
+    ),
     "reductions": lambda x: (
         x.mean((0, 2), keepdim=True),
         x.var(0, unbiased=False),

@@ -169,6 +169,13 @@ def test_bad_calls_fail_and_do_not_crash():
         lambda: lib.norch_cast(x, -1),
         lambda: lib.norch_cat([], 0),
         lambda: lib.norch_stack([], 0),
+        lambda: lib.norch_pad(x, (1,), (), 0, like),
+        lambda: lib.norch_pad(x, (1, 1, 1), (1, 1, 1), 0, lib.norch_scalar_float(0.0)),
+        lambda: lib.norch_pad(x, (1,), (1,), 4, lib.norch_scalar_float(0.0)),
+        lambda: lib.norch_pad(x, (-1,), (1,), 0, lib.norch_scalar_float(0.0)),
+        lambda: lib.norch_pad(x, (3,), (0,), 1, lib.norch_scalar_float(0.0)),  # mirrors at most size - 1
+        lambda: lib.norch_pad(x, (0,), (4,), 3, lib.norch_scalar_float(0.0)),
+        lambda: lib.norch_pad(x, (2**62,), (2**62,), 0, lib.norch_scalar_float(0.0)),
         lambda: lib.norch_from_bytes(b"abc", 3, 2, _numbers.ints((2, 3)), 4),
         lambda: lib.norch_expand_as(x, y),
         lambda: lib.norch_reshape_as(x, y),

@@ -208,7 +208,7 @@ def test_requires_grad_and_device():
 
 def test_strides_as_asked():
     x = norch.empty_strided((2, 3), (1, 2), dtype=norch.int64)
-    assert x.stride() == (1, 2) and x.dtype is norch.int64
+    assert x.stride() == (1, 2) and x.dtype is norch.int64 and x._base is None
     x.copy_(norch.arange(6).view(2, 3))
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert norch.empty_strided((0, 3), (5, 1)).shape == (0, 3)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._binding.library import lib
+from ..._binding.library import constants, lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
 from ...autograd.derivative import derivative
-from ...autograd.levels import BatchedBase
+from ...autograd.grad_mode import mode as threads
+from ...autograd.halves import HALVES
 from ...autograd.record import record
+from ...dtype import check_fits
 from ...errors import ArgumentError, ShapeError
 from .._entry import composed, rename_errors
-from .._operand import tensor_of
+from .._operand import operand, tensor_of
 from ..copy import cat, clone, padded
+from ..create import number_of
 from ..op import OPCODES
 from ..view import connect, expand, slice_
+
+_MODES = {mode: constants[f"PAD_{mode.upper()}"] for mode in ("constant", "reflect", "replicate", "circular")}
 
 
 @rename_errors
@@ -37,7 +42,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     count = len(given) // 2
     if len(given) % 2 or count > ndim:
         raise ShapeError(f"pad: sizes {tuple(given)} are no pairs for {ndim} dimensions")
-    if mode not in ("constant", "reflect", "replicate", "circular"):
+    if mode not in _MODES:
         raise NotImplementedError(f"pad: unknown mode {mode!r}")
     if mode != "constant" and value:
         raise ArgumentError(f"pad: mode {mode!r} takes no value")
@@ -45,7 +50,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise NotImplementedError(
             f"pad: mode {mode!r} pads the last 1, 2 or 3 axes of 1 or 2 more, not {count} of {ndim}"
         )
-    ends = [(ndim - 1 - i, given[2 * i], given[2 * i + 1]) for i in range(count)]
+    grows = min(given, default=0) >= 0
+    ends = () if grows and mode == "constant" else [(ndim - 1 - i, *given[2 * i : 2 * i + 2]) for i in range(count)]
     for dim, before, after in ends:
         size = shape[dim]
         if (before < 0 or after < 0) and (before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0):
@@ -55,7 +61,18 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         if size == 0 if mode == "replicate" else max(before, after) > size - (mode == "reflect"):
             raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
     if mode == "constant":
-        return padded(input, ends, 0 if value is None else value)
+        if value is None:
+            value = 0
+        elif value != 0:
+            check_fits(value := number_of(value, "pad"), input.dtype, "pad")
+        return padded(input, given[-2::-2], given[::-2], value)
+    if grows:
+        if mode == "circular":
+            grown = _grown if input._dtype not in HALVES else _wrapped_at_ends
+        else:
+            input = connect(input)
+            grown = _grown if input._dtype not in HALVES and not threads.casting else _mirrored_at_ends
+        return grown(input, given[-2::-2], given[::-2], mode)
     out = _wrapped(input, ends) if mode == "circular" else _mirrored(input, ends, mode)
     return clone(out) if lib.norch_shares_storage(out, input) else out
 
@@ -63,35 +80,31 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 # ---- by copies within the result ------------------------------------------------------------------------------------
 
 
-def _grown(x: Tensor, ends: Any, mode: str) -> Tensor:
-    """x with elements before and after each axis, copied from where the mode says, one axis after the other."""
-    shape = list(lib.norch_shape(x))
-    for dim, before, after in ends:
-        shape[dim] += before + after
-    batched = isinstance(x, BatchedBase)
-    out = x.new_zeros(shape) if batched else lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
-    *parts, middle = _regions(out, ends)
-    lib.norch_copy(middle, x)
-    for end, part in zip(ends, reversed(parts)):
-        for to, source in _copied(part, end, mode):
-            lib.norch_copy(to, source)
-    return record(_Grown, out, (x,), (ends, mode))
+def _grown(x: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
+    """x with so many elements at the ends of each of its last axes, copied from where the mode says."""
+    return record(_Grown, lib.norch_pad(x, before, after, _MODES[mode], operand(0)), (x,), (before, after, mode))
 
 
-def _folded(g: Tensor, ends: Any, mode: str) -> Tensor:
+# An element that is copied gets the sum of several gradients.
+_wrapped_at_ends = composed(autocast="given -")(_grown)
+_mirrored_at_ends = composed(autocast="float32 -")(_grown)
+
+
+def _folded(g: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
     """The transpose of it: what was copied is added to where it came from, the last axis first."""
     whole = lib.norch_cast(g, g._dtype)
+    ends = list(zip(range(g.ndim - 1, -1, -1), reversed(before), reversed(after)))
     *parts, middle = _regions(whole, ends)
     for end, part in zip(reversed(ends), parts):
         for added, source in reversed(_copied(part, end, mode)):
             if lib.norch_shape(source) != lib.norch_shape(added):  # of one element, repeated
                 added = lib.norch_reduce(OPCODES["sum"], added, end[:1], True, -1, 0.0)
             lib.norch_binary_into(source, OPCODES["add"], source, added)
-    return record(_Folded, lib.norch_contiguous(middle), (g,), (ends, mode))
+    return record(_Folded, lib.norch_contiguous(middle), (g,), (before, after, mode))
 
 
-_Grown = derivative("pad", grad=lambda g, ends, mode: _folded(g, ends, mode))
-_Folded = derivative("pad_backward", grad=lambda g, ends, mode: _grown(g, ends, mode))
+_Grown = derivative("pad", grad=lambda g, before, after, mode: _folded(g, before, after, mode))
+_Folded = derivative("pad_backward", grad=lambda g, before, after, mode: _grown(g, before, after, mode))
 
 
 def _regions(x: Tensor, ends: Any) -> list[Tensor]:
@@ -128,8 +141,6 @@ def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tens
 @composed(autocast="given -")  # an element that is copied gets the sum of several gradients
 def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
     """x with elements from the other end; ends: (axis, before, after)."""
-    if _only_grows(ends):
-        return _grown(x, ends, "circular")
     for dim, before, after in ends:
         x = _cropped(x, dim, before, after)
         size = x.shape[dim]
@@ -144,8 +155,6 @@ def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
 def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
     """x with elements mirrored at its ends ("reflect"), or with copies of the outermost ones ("replicate")."""
     x = connect(x)
-    if _only_grows(ends):
-        return _grown(x, ends, mode)
     for dim, before, after in ends:
         if mode == "reflect":
             first, last = slice_(x, dim, before, 0, -1), slice_(x, dim, -2, -2 - after, -1)
@@ -153,10 +162,6 @@ def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
             first, last = _edge(x, dim, 0, before), _edge(x, dim, x.shape[dim] - 1, after)
         x = _cropped(_joined(first, x, last, dim, before, after), dim, before, after)
     return x
-
-
-def _only_grows(ends: Sequence[Any]) -> bool:
-    return all(before >= 0 and after >= 0 for _, before, after in ends)
 
 
 def _joined(first: Tensor, x: Tensor, last: Tensor, dim: int, before: int, after: int) -> Tensor:

@@ -29,6 +29,7 @@ __all__ = ["rearranged", "repeat_interleave", "tile"]
     grad=lambda g, x_meta, split, order: reshape_to(
         permute(reshape(g, [split[axis] for axis in order]), sorted(range(len(order)), key=order.__getitem__)), x_meta
     ),
+    shares_grad=True,
 )
 def rearranged(x: Tensor, split: Sequence[int], order: Sequence[int], out: Sequence[int]) -> Tensor:
     """A copy of x in the shape split, its axes in this order, in the shape out."""
@@ -65,7 +66,7 @@ def _summed_repeats(g: Tensor, x_meta: Handle, once: Sequence[int], often: Seque
     return reshape_to(sum_over(g, axes, True) if axes else g, x_meta)
 
 
-@differentiable("repeat", grad=_summed_repeats)
+@differentiable("repeat", grad=_summed_repeats, shares_grad=True)
 def _repeated_along(x: Tensor, once: Sequence[int], often: Sequence[int], out: Sequence[int]) -> Tensor:
     """x in the shape `once`, of which axes of size 1 are repeated to `often`, in the shape out."""
     return lib.norch_reshape(lib.norch_clone(lib.norch_expand(lib.norch_reshape(x, once), often)), out)

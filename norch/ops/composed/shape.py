@@ -17,10 +17,8 @@ from ...autograd.broadcast import sum_to
 from ...autograd.differentiable import differentiable
 from ...autograd.record import record_view
 from ...dtype import int64 as int64_
-from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._arguments import named_function, tensors_of
 from ...errors import ArgumentError, BoundsError, ShapeError
-from .._arguments import named_function, rename_errors, tensors_of
+from .._arguments import named_function, tensors_of
 from .._checks import at_least
 from .._entry import rename_errors
 from .._inplace_methods import inplace_view
