@@ -99,7 +99,7 @@ class Function(Node):
                 continue
             saved_intact(self, saved)
             index = self._saved_outputs.get(position)
-            if index is not None and mode.enabled:  # an output, saved without its history
+            if index is not None:  # an output, saved without its history
                 saved = alias(saved)
                 saved._node = self if len(self._output_shapes) == 1 else Output(self, index)
             tensors.append(saved)

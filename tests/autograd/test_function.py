@@ -319,3 +319,29 @@ def test_inputs_among_several_outputs_are_views():
     first.register_hook(lambda g: seen.append(g.tolist()))
     (first + third + a).sum().backward()
     assert seen == [[1, 1]] and a.grad.tolist() == [3, 3]
+
+
+def test_a_saved_output_has_its_history_also_where_nothing_is_recorded():
+    torch = pytest.importorskip("torch")
+    seen = {}
+    for root in (norch, torch):
+        said = seen[root.__name__] = []
+
+        class Twice(root.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, said):
+                ctx.said, y = said, x * 2
+                ctx.save_for_backward(x, y)
+                return y
+
+            @staticmethod
+            def backward(ctx, g):
+                for x in ctx.saved_tensors:  # xitorch asks whether an output requires grad
+                    ctx.said.append((x.requires_grad, x.is_leaf, x.grad_fn is not None))
+                return g * 2, None
+
+        x = root.ones(2, requires_grad=True)
+        Twice.apply(x, said).sum().backward()
+        Twice.apply(x * 1, said).sum().backward()
+        root.autograd.grad(Twice.apply(x, said).sum(), x, create_graph=True)
+    assert seen["norch"] == seen["torch"] and len(seen["norch"]) == 6
