@@ -29,8 +29,8 @@
 #define SIZE 8
 #include "index_moves.h"
 
-/* Runs n elements of the innermost loop from these three addresses on. */
-typedef void (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, int64_t index_step, char *target,
+/* Runs n elements of the innermost loop from these three addresses on; false where an index is out of range. */
+typedef bool (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, int64_t index_step, char *target,
                            int64_t n);
 
 #ifndef __clang__
@@ -60,12 +60,25 @@ static __attribute__((noinline)) bool checked(const nr_index_plan *plan, int64_t
     return wrong >= 0;
 }
 
+/* Whether n indices, which do not wrap, are in range. */
+static bool in_range(const nr_index_plan *plan, const char *index, int64_t step, int64_t n) {
+    const int64_t below = plan->axis_size, *from = (const int64_t *)index;
+    int64_t wrong = 0;
+    if (step == sizeof(int64_t))
+        for (int64_t i = 0; i < n; i++) wrong |= from[i] | (below - 1 - from[i]);
+    else
+        for (int64_t i = 0; i < n; i++, index += step)
+            wrong |= *(const int64_t *)index | (below - 1 - *(const int64_t *)index);
+    return wrong >= 0;
+}
+
 /* NR_OFFSETS for a row: writes the offsets, and returns whether all indices are in range. */
 static bool offsets(const nr_index_plan *plan, char *dense, const char *index, const char *before, int64_t n) {
     const int64_t *step[] = {plan->nest.stride[0], plan->nest.stride[1], plan->nest.stride[2]};
     const int64_t below = plan->axis_size, wrap = plan->wraps ? below : 0, axis_step = plan->axis_stride;
     const bool sums = plan->nest.data[2] != NULL;
     int64_t wrong = 0;
+    if (!dense) return in_range(plan, index, *step[1], n);
     if (!sums && axis_step == 1 && *step[0] == sizeof(int64_t)) /* perhaps the index itself */
         return checked(plan, (int64_t *)dense, index, *step[1], n);
     for (int64_t i = 0; i < n; i++, index += *step[1], before += *step[2], dense += *step[0]) {
@@ -76,16 +89,17 @@ static bool offsets(const nr_index_plan *plan, char *dense, const char *index, c
     return wrong >= 0;
 }
 
-/* A gather of a row, whose indices are checked a piece at a time; returns whether all are in range. */
+/* A gather of a row, whose indices wrap, a piece at a time; returns whether all are in range. */
 static bool gather_row(const nr_index_plan *plan, row_kernel kernel, char *dense, const char *index, char *target,
                        int64_t n) {
     const int64_t step = plan->nest.stride[1][0], piece = step ? PIECE : n;
     int64_t at[PIECE];
     for (int64_t first = 0; first < n; first += piece) {
         const int64_t some = n - first < piece ? n - first : piece;
-        if (!checked(plan, at, index + first * step, step, step ? some : 1)) return false;
-        kernel(plan, dense + first * plan->nest.stride[0][0], (const char *)at, step ? (int64_t)sizeof *at : 0,
-               target + first * plan->nest.stride[2][0], some);
+        if (!checked(plan, at, index + first * step, step, step ? some : 1) ||
+            !kernel(plan, dense + first * plan->nest.stride[0][0], (const char *)at, step ? (int64_t)sizeof *at : 0,
+                    target + first * plan->nest.stride[2][0], some))
+            return false;
     }
     return true;
 }
@@ -105,7 +119,7 @@ static row_kernel kernel_of(int32_t kind, int32_t dtype) {
 typedef struct job {
     const nr_index_plan *plan;
     row_kernel kernel; /* NULL: offsets */
-    bool checks;       /* a gather whose indices nobody has checked */
+    bool wraps;        /* a gather whose indices may count from the end */
     int32_t cut;       /* the loop that is cut into chunks, */
     int64_t part;      /* this many steps of it each */
     _Atomic bool lost; /* an index is out of range */
@@ -125,11 +139,10 @@ static void run_chunk(void *context, int64_t chunk) {
     for (int o = 0; o < 3; o++) data[o] = nest->data[o] + first * nest->stride[o][j->cut];
     for (int32_t d = 1; d < nest->ndim; d++) rows *= size[d];
     for (;;) {
-        if (j->kernel && !j->checks)
-            j->kernel(j->plan, data[0], data[1], nest->stride[1][0], data[2], size[0]);
-        else if (!(j->checks ? gather_row(j->plan, j->kernel, data[0], data[1], data[2], size[0])
-                             : offsets(j->plan, data[0], data[1], data[2], size[0])))
-            j->lost = true;
+        const bool found = !j->kernel ? offsets(j->plan, data[0], data[1], data[2], size[0])
+                           : j->wraps ? gather_row(j->plan, j->kernel, data[0], data[1], data[2], size[0])
+                                      : j->kernel(j->plan, data[0], data[1], nest->stride[1][0], data[2], size[0]);
+        if (!found) j->lost = true;
         if (--rows == 0) return;
         for (int32_t d = 1; d < nest->ndim; d++) {
             int64_t steps = ++at[d] < size[d] ? 1 : 1 - size[d]; /* on, or back to the start */
@@ -171,7 +184,7 @@ int32_t nr_run_index(const nr_call *call) {
     if (nest->numel == 0) return NORCH_OK;
     const bool writing = call->op != NR_GATHER && call->op != NR_OFFSETS;
     job j = {.plan = plan, .kernel = kernel_of(call->op, call->dtype)};
-    j.checks = call->op == NR_GATHER && !plan->is_offset && !plan->checked;
+    j.wraps = call->op == NR_GATHER && plan->wraps && !plan->is_offset && !plan->checked;
     int64_t wanted = nr_threads() == 1 ? 1 : (nest->numel + CHUNK - 1) / CHUNK, parts = 1;
     if (writing && wanted > CUTS) wanted = CUTS;
     /* Cuts the outermost loop that is long enough, or the longest. The innermost loop of a scatter counts as 64 times

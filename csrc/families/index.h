@@ -8,10 +8,10 @@
 /* A nest over operand 0 (dense: written by a gather, read by a scatter), 1 (int64 indices) and 2 (the indexed tensor,
  * with stride 0 along the axis of the index). The indexed element is at data[2] + index * axis_stride, in bytes. The
  * kernel compares indices with axis_size, unless is_offset: they are sums that NR_OFFSETS has made of several. On the
- * CPU NR_OFFSETS has compared them before, but for an NR_GATHER that is not `checked`.
+ * CPU NR_OFFSETS has compared those of a write in place before, and `checked` ones, which do not wrap any more.
  * NR_SCATTER runs in the order of the nest: of several writes to one element the last one stays.
- * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64. A negative index counts from
- * the end of axis_size if it wraps. One out of range makes the call fail on the CPU; the message names the dimension.
+ * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64; without 0 (data NULL) it only
+ * compares. A negative index counts from the end of axis_size if it wraps. One out of range makes the call fail on the CPU; the message names the dimension.
  * NR_COUNT and the kinds after it have an nr_nonzero_plan. */
 typedef enum nr_index_kind {
     NR_GATHER,

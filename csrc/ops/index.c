@@ -62,11 +62,12 @@ static norch_tensor without_repeats(const norch_tensor *x) {
 }
 
 /* Writes before + index * step, in bytes, into offsets; before may be NULL, for 0. On the CPU the call first checks the
- * indices against the size of their axis; errors name it `dimension`. */
+ * indices against the size of their axis; errors name it `dimension`. Without offsets that is all. */
 static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_tensor *before,
                            const norch_tensor *index, int64_t size, int64_t step, int64_t dimension) {
     static const norch_tensor nothing = {.numel = 1, .dtype = NORCH_INT64}; /* its data is NULL */
-    if (offsets->numel == 0) return NORCH_OK;
+    const norch_tensor *shaped = offsets ? offsets : index;
+    if (shaped->numel == 0) return NORCH_OK;
     nr_index_plan plan;
     plan.axis_size = size;
     plan.axis_stride = step;
@@ -74,30 +75,31 @@ static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_
     plan.dimension = dimension;
     plan.wraps = w->wraps;
     plan.checked = false;
-    nr_plan_make(&plan.nest, offsets->ndim, offsets->shape, 3,
-                 (const norch_tensor *[]){offsets, index, before ? before : &nothing});
+    nr_plan_make(&plan.nest, shaped->ndim, shaped->shape, 3,
+                 (const norch_tensor *[]){offsets ? offsets : &nothing, index, before ? before : &nothing});
     nr_call call = {.family = NR_INDEXING, .op = NR_OFFSETS, .dtype = NORCH_INT64, .plan = &plan, .name = w->name};
-    call.work = 2.0 * (double)offsets->numel;
-    return nr_dispatch(&call, offsets);
+    call.work = 2.0 * (double)shaped->numel;
+    return nr_dispatch(&call, shaped);
 }
 
-/* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU `checked` makes a copy, for a
- * write, whose elements are all in range and not negative: another thread cannot change them between check and use. A
- * gather that reads each index for one of its `reads` elements checks in the kernel, and so does a device, where an
- * index that overlaps `apart` is copied. */
+/* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU the kernels check each index
+ * as they read it. `checked` asks for a copy of wrapped ones, which a gather that reads each index for one of its
+ * `reads` elements needs not; a write in place, to `apart`, must not begin if one is out of range, so that all are
+ * compared before. An index that overlaps `apart` is copied. */
 static int32_t prepare(const variant *w, const norch_tensor *index, const norch_tensor *apart, bool *checked,
                        int64_t reads, int64_t size, int64_t dimension, norch_tensor *view, norch_tensor **owned) {
     *view = *index;
     *owned = NULL;
     const bool cpu = index->device_type == NORCH_CPU, cast = index->dtype != NORCH_INT64;
+    const bool overlaps = apart && norch_overlaps(apart, index), reading = w->kind == NR_GATHER;
     const norch_tensor once = without_repeats(index);
-    *checked &= cpu && (w->kind != NR_GATHER || once.numel != reads);
-    if (cast || (!cpu && apart && norch_overlaps(apart, index)))
+    *checked &= cpu && (reading ? once.numel != reads : w->wraps || apart);
+    if (cast || (!cpu && overlaps))
         *owned = norch_cast(&once, NORCH_INT64);
-    else if (*checked)
+    else if (*checked && (reading || w->wraps || overlaps))
         *owned = nr_make(once.ndim, once.shape, NORCH_INT64, index);
     else
-        return NORCH_OK;
+        return *checked ? add_offsets(w, NULL, NULL, &once, size, 1, dimension) : NORCH_OK;
     if (!*owned) return norch_last_error_kind();
     *view = **owned;
     for (int32_t d = 0; d < index->ndim; d++) {

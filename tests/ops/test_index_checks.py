@@ -1,0 +1,93 @@
+"""Reads and writes at indices that are out of range, whatever dtype and strides the index has: an error that names it,
+and a tensor that was to be written in place stays as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import DEVICE
+
+import norch
+
+CALLS: dict[str, Any] = {
+    "gather": lambda x, i, src, end: x.gather(-1, i),
+    "take_along_dim": lambda x, i, src, end: x.take_along_dim(i, -1),
+    "scatter": lambda x, i, src, end: getattr(x, "scatter" + end)(-1, i, src),
+    "scatter a number": lambda x, i, src, end: getattr(x, "scatter" + end)(-1, i, 7.0),
+    "scatter_add": lambda x, i, src, end: getattr(x, "scatter_add" + end)(-1, i, src),
+    "scatter_add of rows": lambda x, i, src, end: getattr(x, "scatter_add" + end)(0, i.T, src.T),
+    "scatter_reduce": lambda x, i, src, end: getattr(x, "scatter_reduce" + end)(-1, i, src, "amax"),
+    "index_add": lambda x, i, src, end: getattr(x, "index_add" + end)(-1, i[-1], src),
+    "index_copy": lambda x, i, src, end: getattr(x, "index_copy" + end)(-1, i[-1], src),
+}
+INDICES: dict[str, Any] = {
+    "dense": lambda i: i,
+    "int32": lambda i: i.int(),
+    "every second": lambda i: i.repeat_interleave(2, 1)[:, ::2],
+    "expanded": lambda i: i[-1:].expand(3, 5),
+}
+
+
+def drawn() -> tuple[Any, Any, Any]:
+    norch.manual_seed(1)
+    x, src = norch.randn(3, 5, device=DEVICE), norch.randn(3, 5, device=DEVICE)
+    return x, norch.randint(0, 3, (3, 5), device=DEVICE), src
+
+
+@pytest.mark.parametrize("layout", INDICES)
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("wrong", [9, -9, 1 << 62])
+def test_an_index_out_of_range(name: str, layout: str, wrong: int) -> None:
+    if layout == "int32" and (wrong > 1 << 31 or name == "take_along_dim"):
+        pytest.skip("no such index")
+    x, index, src = drawn()
+    index[2, 4] = wrong
+    index, before = INDICES[layout](index), x.clone()
+    for end in ("", "_")[: 1 + (name[:4] in ("scat", "inde"))]:
+        with pytest.raises(IndexError, match="index -?[0-9]+ is out of range for size"):
+            CALLS[name](x, index, src, end)
+            if DEVICE != "cpu":
+                norch.cuda.synchronize()
+        if DEVICE == "cpu":
+            assert x.equal(before)
+
+
+@pytest.mark.parametrize("layout", INDICES)
+@pytest.mark.parametrize("name", CALLS)
+def test_in_range_they_are_those_of_numbers_one_by_one(name: str, layout: str) -> None:
+    if layout == "int32" and name == "take_along_dim":
+        pytest.skip("int64 only")
+    x, index, src = drawn()
+    given = INDICES[layout](index)
+    found = CALLS[name](x, given, src, "")
+    expected = CALLS[name](x, given.long().contiguous(), src, "")
+    assert found.equal(expected)
+    if name[:4] in ("scat", "inde"):
+        assert CALLS[name](x.clone(), given, src, "_").equal(expected)
+    if name == "scatter_add" and layout == "dense":
+        one = x.clone()
+        for row in range(3):
+            for column in range(5):
+                one[row, index[row, column].item()] += src[row, column]
+        norch.testing.assert_close(found, one)
+
+
+def test_an_index_that_is_written_to_is_read_first() -> None:
+    y = norch.tensor([1, 2, 3, 0], device=DEVICE)
+    assert y.clone().scatter_(0, y, norch.tensor([5, 6, 7, 8], device=DEVICE)).tolist() == [8, 5, 6, 7]
+    assert y.scatter_(0, y, norch.tensor([5, 6, 7, 8], device=DEVICE)).tolist() == [8, 5, 6, 7]
+
+
+def test_replays_check_their_indices() -> None:
+    x, index, src = drawn()
+    step = norch.capture(lambda x, i, s: x.scatter_add(1, i, s).gather(1, i))
+    for _ in range(3):
+        assert step(x, index, src).equal(x.scatter_add(1, index, src).gather(1, index))
+    index[1, 1] = 5
+    with pytest.raises(IndexError):
+        step(x, index, src)
+        if DEVICE != "cpu":
+            norch.cuda.synchronize()
+    index[1, 1] = 0
+    assert step(x, index, src).equal(x.scatter_add(1, index, src).gather(1, index))
