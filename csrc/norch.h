@@ -318,6 +318,8 @@ int32_t norch_check(const norch_tensor *x, int64_t condition);
 /* Running sums, products or log-sum-exps along dim (integers and bool in int64), from the end if reverse; or the
  * indices (int64) of the running extremes: the last of equal ones; NaN wins. */
 norch_tensor *norch_scan(int64_t kind, const norch_tensor *x, int64_t dim, bool reverse);
+/* The same indices of the running maxima, or minima if least; the extremes go to values, of shape and dtype of x. */
+norch_tensor *norch_scan_extreme(const norch_tensor *x, int64_t dim, bool least, norch_tensor *values);
 /* The indices (int64) that sort x along dim, the first k of them (-1: all). Stable; NaN is the greatest. The elements
  * themselves go to optional_values, of the dtype of x. */
 norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool descending,

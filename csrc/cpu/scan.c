@@ -8,7 +8,9 @@
  * A parallel scan (Blelloch, "Prefix Sums and Their Applications", 1990) would read the axis twice, and its sums would
  * depend on the cuts; cuda/scan.cu needs it, for its many threads. */
 #include <math.h>
+#include <string.h>
 
+#include "../core/dtype.h"
 #include "../families/scan.h"
 #include "cpu.h"
 
@@ -19,6 +21,7 @@
 typedef struct lanes {
     char *out;
     const char *x;
+    char *values; /* of extremes, which lie like `out`; or NULL */
     int64_t n, step[2], next[2], width;
 } lanes;
 
@@ -43,6 +46,7 @@ static scan_kernel find_kernel(int32_t op, int32_t dtype) {
 typedef struct job {
     const nr_scan_plan *plan;
     scan_kernel kernel;
+    int64_t size;                              /* of an element of x */
     int64_t width, row, tiles, tiles_in_chunk; /* a tile is `width` lanes of the innermost loop, row: tiles along it */
 } job;
 
@@ -64,6 +68,8 @@ static void run_chunk(void *context, int64_t chunk) {
             l.step[o] = j->plan->step[o];
             l.next[o] = nest->stride[o][0];
         }
+        if (j->plan->values)
+            l.values = (char *)j->plan->values + (l.out - nest->data[0]) / (int64_t)sizeof(int64_t) * j->size;
         j->kernel(&l);
     }
 }
@@ -71,6 +77,7 @@ static void run_chunk(void *context, int64_t chunk) {
 int32_t nr_run_scan(const nr_call *call) {
     const nr_scan_plan *plan = call->plan;
     job j = {.plan = plan, .kernel = find_kernel(call->op, call->dtype), .width = WIDTH};
+    j.size = nr_size_of(call->dtype);
     if (j.width > plan->nest.size[0]) j.width = plan->nest.size[0];
     j.row = (plan->nest.size[0] + j.width - 1) / j.width;
     j.tiles = plan->nest.numel / plan->nest.size[0] * j.row;

@@ -42,46 +42,51 @@ INLINE RUNNING OF_DTYPE(log_add)(RUNNING a, RUNNING b) {
 static void OF_DTYPE(logsumexp)(const lanes *l) { OF_DTYPE(fold)(l, -(RUNNING)INFINITY, OF_DTYPE(log_add)); }
 #endif
 
-/* The index of the last of the best so far, of `width` lanes from `at` on; a NaN is better than all numbers, and only a
+/* The index of the last of the best so far, of all lanes; a NaN is better than all numbers, and only a
  * later NaN replaces it. The choice is made by masks: a branch would be guessed for each element. */
-INLINE void OF_DTYPE(extreme_some)(const lanes *l, int64_t at, int64_t width, const int64_t next[2],
-                                   bool (*reaches)(T, T)) {
+INLINE void OF_DTYPE(extreme_some)(const lanes *l, bool (*reaches)(T, T)) {
     T best[WIDTH];
     int64_t index[WIDTH];
-    const char *x = l->x + at * next[1];
-    char *out = l->out + at * next[0];
-    for (int64_t k = 0; k < width; k++) {
-        best[k] = *(const T *)(x + k * next[1]);
+    const char *x = l->x;
+    char *out = l->out, *values = l->values;
+    for (int64_t k = 0; k < l->width; k++) {
+        best[k] = ((const T *)x)[k];
         index[k] = 0;
     }
-    for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0])
-        for (int64_t k = 0; k < width; k++) {
-            const T value = *(const T *)(x + k * next[1]);
+    for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0]) {
+        for (int64_t k = 0; k < l->width; k++) {
+            const T value = ((const T *)x)[k];
             const bool take = (value != value) | reaches(value, best[k]);
             best[k] = take ? value : best[k];
             index[k] ^= (index[k] ^ i) & -(int64_t)take;
-            *(int64_t *)(void *)(out + k * next[0]) = index[k];
+            ((int64_t *)(void *)out)[k] = index[k];
         }
+        if (!values) continue;
+        memcpy(values, best, (size_t)l->width * sizeof(T));
+        values += l->step[0] / (int64_t)(sizeof(int64_t) / sizeof(T));
+    }
 }
 /* One lane. A branch: extremes are replaced seldom, and choices by masks would wait for each other. */
 INLINE void OF_DTYPE(extreme_one)(const lanes *l, int64_t at, bool (*reaches)(T, T)) {
     const char *x = l->x + at * l->next[1];
-    char *out = l->out + at * l->next[0];
-    T best = *(const T *)x;
+    int64_t *out = (int64_t *)(void *)(l->out + at * l->next[0]);
+    const int64_t step = l->step[0] / (int64_t)sizeof *out, each = l->values ? step : 0;
+    T best = *(const T *)x, none;
+    T *values = l->values ? (T *)(void *)l->values + at * (l->next[0] / (int64_t)sizeof *out) : &none;
     int64_t index = 0;
-    for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0]) {
+    for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += step, values += each) {
         const T value = *(const T *)x;
         if (__builtin_expect((value != value) | reaches(value, best), 0)) {
             best = value;
             index = i;
         }
-        *(int64_t *)(void *)out = index;
+        *out = index;
+        *values = best;
     }
 }
 INLINE void OF_DTYPE(extreme)(const lanes *l, bool (*reaches)(T, T)) {
-    static const int64_t dense[2] = {sizeof(int64_t), sizeof(T)};
     if (l->next[0] == sizeof(int64_t) && l->next[1] == sizeof(T))
-        OF_DTYPE(extreme_some)(l, 0, l->width, dense, reaches);
+        OF_DTYPE(extreme_some)(l, reaches);
     else
         for (int64_t at = 0; at < l->width; at++) OF_DTYPE(extreme_one)(l, at, reaches);
 }

@@ -6,12 +6,21 @@ from typing import Any
 
 from .._binding.library import lib
 from ..autograd.levels import Level
-from .level import along, axis_of, become, is_here, rule, sample, samples
+from .level import along, axis_of, become, fresh, is_here, rule, sample, samples
 
 
 @rule("scan")
 def _scan(level: Level, kind: int, x: Any, dim: int, reverse: bool) -> Any:
     return along(level, x, dim, "scan", lambda p, axis: lib.norch_scan(kind, p, axis, reverse))
+
+
+@rule("scan_extreme")
+def _scan_extreme(level: Level, x: Any, dim: int, least: bool, values: Any) -> Any:
+    taken = fresh(values, level)
+    into = taken if x.ndim else lib.norch_unsqueeze(taken, 1)
+    out = along(level, x, dim, "scan", lambda p, axis: lib.norch_scan_extreme(p, axis, least, into))
+    become(values, taken, level)
+    return out
 
 
 @rule("softmax")

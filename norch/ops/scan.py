@@ -16,6 +16,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import occurs
 from ..autograd.outlive import snapshot
+from ..autograd.record import record
 from ..dtype import dtype as DType
 from ..dtype import dtype_named
 from ..errors import DTypeError
@@ -26,6 +27,7 @@ from ._results import cummax_result, cummin_result
 from .complex import complex
 from .copy import cat, stack
 from .op import METHODS, method
+from .scatter import Gather
 
 
 @differentiable("cumsum", grad=lambda g, dim, reverse: _cumsum(g, dim, not reverse), shares_grad=True)
@@ -182,9 +184,7 @@ def cummax(input: Tensor, dim: int) -> cummax_result:
     >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
     tensor([1, 3, 3])
     """
-    x = as_operand(input, "cummax")
-    indices = lib.norch_scan(constants["SCAN_MAX"], x, dim, False)
-    return cummax_result(x.gather(dim, indices), indices)
+    return cummax_result(*_extremes(as_operand(input, "cummax"), dim, False))
 
 
 @method(numpy=True)
@@ -195,9 +195,13 @@ def cummin(input: Tensor, dim: int) -> cummin_result:
     >>> values, indices
     (tensor([3, 1, 1]), tensor([0, 1, 1]))
     """
-    x = as_operand(input, "cummin")
-    indices = lib.norch_scan(constants["SCAN_MIN"], x, dim, False)
-    return cummin_result(x.gather(dim, indices), indices)
+    return cummin_result(*_extremes(as_operand(input, "cummin"), dim, True))
+
+
+def _extremes(x: Tensor, dim: int, least: bool) -> tuple[Tensor, Tensor]:
+    values = lib.norch_empty(lib.norch_shape(x), x._dtype, (x._device_type, x._device_index))
+    indices = lib.norch_scan_extreme(x, dim, least, values)
+    return record(Gather, values, (x,), (indices, dim)), indices
 
 
 def _inplace(function: Any) -> Any:
