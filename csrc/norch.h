@@ -457,6 +457,25 @@ norch_tensor *norch_pool_avg(const norch_tensor *x, int64_t count, const int64_t
 norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, const int64_t *window, bool count_padding,
                                       double divisor, int64_t axes, const int64_t *size);
 
+/* ---- sampling ------------------------------------------------------------------------------- */
+
+#define NORCH_SAMPLE_BILINEAR 0
+#define NORCH_SAMPLE_NEAREST 1
+#define NORCH_SAMPLE_BICUBIC 2
+#define NORCH_SAMPLE_ZEROS 0
+#define NORCH_SAMPLE_BORDER 1
+#define NORCH_SAMPLE_REFLECTION 2
+
+/* Images x (N, C, H, W) at the coordinates grid (N, H', W', 2), x and y from -1 to 1, of the same float dtype: (N, C, H',
+ * W'); or (N, C, D, H, W) and (N, D', H', W', 3), not bicubic. Outside an image are zeros, its border or its reflection;
+ * corners: -1 and 1 are the centres of the outer pixels, not their edges. backward: from g, the gradient of the result,
+ * those of x and grid into contiguous tensors. On the CPU only. */
+norch_tensor *norch_grid_sample(const norch_tensor *x, const norch_tensor *grid, int64_t mode, int64_t padding,
+                                bool corners);
+int32_t norch_grid_sample_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *grid, int64_t mode,
+                                   int64_t padding, bool corners, norch_tensor *optional_of_x,
+                                   norch_tensor *optional_of_grid);
+
 /* ---- normalisation -------------------------------------------------------------------------- */
 
 /* The last `axes` axes of x with mean 0 and variance 1 (centered false: mean square 1), times weight, plus bias, both

@@ -390,6 +390,7 @@ static int32_t gpu_empty_cache(const nr_backend *self) {
 typedef int32_t (*runner)(const nr_call *call);
 static const runner families[] = {
 #define FAMILY(NAME, name, label, traits) nr_cuda_##name,
+#define HOST(NAME, name, label, traits) nullptr, /* never called */
 #include "../families.def"
 };
 

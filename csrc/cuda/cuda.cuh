@@ -229,6 +229,7 @@ static inline int32_t run_blocks(const nr_call *call, void (*kernel)(Args), unsi
 /* ---- families -------------------------------------------------------------------------------------------- */
 
 #define FAMILY(NAME, name, label, traits) int32_t nr_cuda_##name(const nr_call *call);
+#define HOST(NAME, name, label, traits)
 #include "../families.def"
 int32_t nr_cuda_nonzero(const nr_call *call); /* called by nr_cuda_index */
 /* Raises the error of a condition. */

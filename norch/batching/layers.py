@@ -145,6 +145,26 @@ def _normalize_backward(
     become(grads[0], _cast(grad_x, grads[0]._dtype), level)
 
 
+# ---- images sampled at coordinates: samples are more images ----------------------------------------------------------
+
+
+@rule("grid_sample")
+def _grid_sample(level: Level, x: Any, grid: Any, mode: int, padding: int, corners: bool) -> Any:
+    both = folded(samples(x, level)), folded(samples(grid, level))
+    return sample(unfolded(lib.norch_grid_sample(*both, mode, padding, corners), level), level)
+
+
+@rule("grid_sample_backward")
+def _grid_sample_backward(
+    level: Level, g: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, of_x: Any, of_grid: Any
+) -> None:
+    given = [folded(samples(one, level)) for one in (g, x, grid)]
+    found = [None if one is None else fresh(one, level) for one in (of_x, of_grid)]
+    into = [None if one is None else folded(one) for one in found]
+    lib.norch_grid_sample_backward(*given, mode, padding, corners, *into)
+    become_all((of_x, of_grid), found, level)
+
+
 # ---- normalisation of batches: channels of samples are more channels -------------------------------------------------
 
 

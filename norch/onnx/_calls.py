@@ -419,6 +419,16 @@ def _pool_avg(g: Any, out: Any, x: Any, window: Any, count_padding: bool, diviso
     return g.node("Mul", name, g.scalar(math.prod(kernel) / divisor, x.dtype)) if divisor else name
 
 
+@entry("grid_sample")
+def _grid_sample(g: Any, out: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool) -> str:
+    new = g.opset >= 20  # which has volumes, and other names
+    if x.ndim == 5 and not new:
+        g.refuse("samples volumes, for which there is an ONNX operator from opset_version=20 on")
+    name = (("linear", "nearest", "cubic") if new else ("bilinear", "nearest", "bicubic"))[mode]
+    outside = ("zeros", "border", "reflection")[padding]
+    return g.node("GridSample", x, grid, mode=name, padding_mode=outside, align_corners=int(corners))
+
+
 def _ones(g: Any, x: Any, shape: Any, value: float = 1.0) -> str:
     return g._constant(tuple(shape), [value] * math.prod(shape), x.dtype)
 

@@ -392,6 +392,9 @@ CALLED: dict[str, Any] = {
         F.avg_pool1d(x, 3, 1, 1),
         F.max_pool1d(x, 2, return_indices=True),
         F.lp_pool1d(x, 2.0, 2),
+        F.grid_sample(x[:, None], x[:, :, None, :2], align_corners=True),
+        F.grid_sample(x[:, None], x[:, :, None, :2], "nearest", "border", False),
+        F.grid_sample(x[:, None], x[:, :, None, :2], "bicubic", "reflection", False),
     ),
     "norms": lambda x: (
         F.layer_norm(x, (4,)),

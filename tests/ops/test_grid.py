@@ -8,8 +8,9 @@ import pytest
 from conftest import DEVICE
 
 import norch
+import norch.nn.extras.grid_sample as grid_sample
 from norch.nn import functional as F
-from norch.testing import assert_close
+from norch.testing import assert_close, gradcheck, gradgradcheck
 
 
 def of(array: Any) -> Any:
@@ -88,6 +89,90 @@ def test_the_identity_reads_the_image_and_a_mirror_turns_it(align: bool) -> None
     assert F.grid_sample(image, beyond, align_corners=align).tolist() == [[[[0.0, 0.0]], [[0.0, 0.0]]]]
     half = F.grid_sample(image.half(), F.affine_grid(theta, image.shape, align).half(), align_corners=align)
     assert half.dtype is norch.float16
+
+
+WAYS = [
+    (mode, padding, align)
+    for mode in ("bilinear", "nearest", "bicubic")
+    for padding in ("zeros", "border", "reflection")
+    for align in (False, True)
+]
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize(("mode", "padding", "align"), WAYS)
+def test_the_kernel_is_what_is_composed(mode: str, padding: str, align: bool, axes: int) -> None:
+    """More channels than a task has, and points of several runs and tasks; images and a grid that are not dense."""
+    if mode == "bicubic" and axes == 3:
+        pytest.skip("of images only")
+    sizes, places = ((7, 5), (23, 27)) if axes == 2 else ((4, 3, 5), (9, 7, 11))
+    image = of(drawn(*sizes, 2, 19)).movedim((-2, -1), (0, 1))
+    grid = of(drawn(axes, *places, 2) * 1.3).movedim((0, -1), (-1, 0))
+    results = []
+    for function in (lambda *given: F.grid_sample(*given, mode, padding, align), composed(mode, padding, align)):
+        x, points = image.detach().requires_grad_(), grid.detach().requires_grad_()
+        out = function(x, points)
+        weights = of(drawn(*out.shape))
+        results.append([out.detach(), *norch.autograd.grad(out, (x, points), weights, allow_unused=True)])
+    for a, b in zip(*results, strict=True):
+        assert_close(a, norch.zeros_like(a) if b is None else b, rtol=1e-10, atol=1e-10)
+
+
+def composed(mode: str, padding: str, align: bool) -> Any:
+    return lambda x, points: grid_sample._composed(x, points, mode, padding, align)
+
+
+@pytest.mark.parametrize(("mode", "padding", "align"), WAYS)
+def test_derivatives_of_grid_sample(mode: str, padding: str, align: bool) -> None:
+    image, grid = of(drawn(2, 2, 3, 4)).requires_grad_(), of(drawn(2, 2, 3, 2) * 0.7).requires_grad_()
+    inputs = (image,) if mode == "nearest" else (image, grid)
+
+    def function(*given: Any) -> Any:
+        return F.grid_sample(given[0], given[-1] if len(given) > 1 else grid.detach(), mode, padding, align)
+
+    assert gradcheck(function, inputs)
+    assert gradgradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 0, 3, 4), (1, 1, 1, 1)], ids=str)
+@pytest.mark.parametrize("points", [(0, 3), (3, 2)], ids=str)
+def test_empty_images_and_grids(shape: Any, points: Any) -> None:
+    image, grid = of(drawn(*shape)).requires_grad_(), of(drawn(shape[0], *points, 2)).requires_grad_()
+    out = F.grid_sample(image, grid, align_corners=False)
+    assert out.shape == (*shape[:2], *points)
+    out.sum().backward()
+    assert image.grad.shape == shape and grid.grad.shape == grid.shape
+    if 0 in (*points, shape[1]):
+        assert not grid.grad.any() and not image.grad.any()
+    meta = F.grid_sample(image.detach().to("meta"), grid.detach().to("meta"), align_corners=False)
+    assert meta.shape == out.shape and meta.is_meta
+
+
+def test_float32_and_a_replay_of_grid_sample() -> None:
+    image, grid = of(drawn(2, 3, 9, 8)), of(drawn(2, 40, 33, 2))
+    wide = F.grid_sample(image, grid, "bicubic", "reflection", False)
+    single = F.grid_sample(image.float(), grid.float(), "bicubic", "reflection", False)
+    assert_close(single.double(), wide, rtol=1e-3, atol=1e-4)
+    step = norch.capture(lambda x, points: F.grid_sample(x, points, align_corners=True) + 1)
+    for k in range(4):
+        moved = grid * (1 - k / 8)
+        assert_close(step(image, moved), F.grid_sample(image, moved, align_corners=True) + 1, rtol=0, atol=0)
+
+
+@pytest.mark.host  # these are the host's threads
+def test_threads_do_not_change_grid_sample() -> None:
+    image, grid = norch.tensor(drawn(3, 40, 30, 31)).float(), norch.tensor(drawn(3, 50, 49, 2)).float()
+
+    def results() -> list[Any]:
+        x, points = image.clone().requires_grad_(), grid.clone().requires_grad_()
+        out = F.grid_sample(x, points, padding_mode="border", align_corners=False)
+        out.square().sum().backward()
+        return [out.detach(), x.grad, points.grad]
+
+    norch.set_num_threads(1)
+    alone = results()
+    norch.set_num_threads(3)
+    assert all(a.equal(b) for a, b in zip(alone, results(), strict=True))
 
 
 X, G = norch.ones(1, 1, 2, 2), norch.zeros(1, 2, 2, 2)

@@ -1,5 +1,5 @@
-"""affine_grid() and grid_sample(): images sampled at given coordinates, composed of indexing (Jaderberg et al.,
-"Spatial Transformer Networks", 2015, section 3).
+"""affine_grid() and grid_sample(): images sampled at given coordinates (csrc/ops/sample.c; Jaderberg et al., "Spatial
+Transformer Networks", 2015, section 3).
 """
 
 from __future__ import annotations
@@ -9,7 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from ..._binding.library import lib
 from ..._binding.numbers import int64 as int_
+from ...autograd.differentiable import differentiable
+from ...autograd.formula import formula_gradients
+from ...autograd.grad_mode import mode as grad_mode
 from ...dtype import float32, float64, int64
 from ...errors import DTypeError, ShapeError, one_of
 from ...ops._entry import composed
@@ -21,7 +25,8 @@ from ...ops.pointwise import where
 from ...tensor import Tensor
 from ..functional._vision import cubic_weights
 
-_MODES = ("bilinear", "nearest", "bicubic")
+_MODES = ("bilinear", "nearest", "bicubic")  # by number, as in norch.h
+_PADDINGS = ("zeros", "border", "reflection")
 
 
 @composed
@@ -90,7 +95,7 @@ def grid_sample(
         raise NotImplementedError(f"grid_sample: mode is one of {_MODES}, not {mode!r}")
     if mode == "bicubic" and axes != 2:
         raise NotImplementedError(f"grid_sample: mode 'bicubic' takes images (N, C, H, W), not {tuple(x.shape)}")
-    one_of("grid_sample: padding_mode", padding_mode, ("zeros", "border", "reflection"))
+    one_of("grid_sample: padding_mode", padding_mode, _PADDINGS)
     if not (x.is_floating_point() and points.is_floating_point()):
         raise DTypeError(f"grid_sample: expected floats, got {x.dtype} and {points.dtype}")
     if x.dtype is not points.dtype:
@@ -99,10 +104,47 @@ def grid_sample(
     if min(sizes) < 1:
         raise ShapeError(f"grid_sample: expected non-empty images, got shape {tuple(x.shape)}")
     dtype = x.dtype
-    x = x if dtype in (float32, float64) else x.float()
+    if dtype not in (float32, float64):
+        x, points = x.float(), points.float()
+    sample = _composed if x.is_cuda else _sampled
+    return sample(x, points, mode, padding_mode, bool(align_corners)).to(dtype)
+
+
+def _sampled_backward(
+    g: Tensor,
+    x: Tensor,
+    points: Tensor,
+    mode: str,
+    padding_mode: str,
+    align_corners: bool,
+    needs_input_grad: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    how = mode, padding_mode, align_corners
+    if grad_mode.enabled:
+        return formula_gradients(_composed, g, (x, points), needs_input_grad, *how)
+    found = [
+        lib.norch_empty(lib.norch_shape(one), one._dtype, (one._device_type, one._device_index)) if needed else None
+        for one, needed in zip((x, points), needs_input_grad, strict=True)
+    ]
+    lib.norch_grid_sample_backward(g, x, points, *_codes(*how), *found)
+    return tuple(found)
+
+
+@differentiable("grid_sample", inputs=("x", "points"), backward=_sampled_backward)
+def _sampled(x: Tensor, points: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
+    return lib.norch_grid_sample(x, points, *_codes(mode, padding_mode, align_corners))
+
+
+def _codes(mode: str, padding_mode: str, align_corners: bool) -> tuple[int, int, bool]:
+    return _MODES.index(mode), _PADDINGS.index(padding_mode), align_corners
+
+
+def _composed(x: Tensor, points: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
+    """The same of recorded operations: for derivatives of the gradient, and for CUDA."""
+    sizes = tuple(x.shape[2:])
     along = []  # for each axis, the pixels that are read: offsets in the flat image, and weights
     outside = math.prod(sizes)  # the index of an added pixel with value 0, so that a weight of NaN gives NaN
-    for axis, (size, coordinate) in enumerate(zip(sizes, reversed(points.to(x.dtype).unbind(-1)), strict=True)):
+    for axis, (size, coordinate) in enumerate(zip(sizes, reversed(points.unbind(-1)), strict=True)):
         at = (coordinate + 1) / 2 * (size - 1) if align_corners else ((coordinate + 1) * size - 1) / 2
 
         def inside(at: Tensor, size: int = size) -> Tensor:
@@ -133,4 +175,4 @@ def grid_sample(
         index = sum((index for index, _ in corner[1:]), corner[0][0]).clamp(max=outside).flatten(1).unsqueeze(1)
         weight = math.prod((weight for _, weight in corner[1:]), start=corner[0][1]).flatten(1).unsqueeze(1)
         out = out + flat.gather(2, index.expand(-1, flat.shape[1], -1)) * weight
-    return out.reshape(*x.shape[:2], *points.shape[1:-1]).to(dtype)
+    return out.reshape(*x.shape[:2], *points.shape[1:-1])
