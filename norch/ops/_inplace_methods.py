@@ -10,7 +10,7 @@ from .._package.typing import Any, Tensor
 from .._tensor.handle import Handle, version_counter_of
 from ..autograd.autocast import autocast_off, current
 from ..autograd.grad_mode import enable_grad, mode
-from ..autograd.inplace import check_writable, finish_write
+from ..autograd.inplace import check_writable
 from ..autograd.node import Leaf
 from ..autograd.outlive import snapshot
 from ..autograd.record import gradient_edge
@@ -20,7 +20,7 @@ from ..errors import DTypeError, ShapeError
 from . import _rows
 from ._arguments import named_function
 from ._entry import rename_errors
-from ._operand import kernel_operand, operand
+from ._operand import operand
 
 Function = Callable[..., Any]
 
@@ -41,10 +41,11 @@ def inplace_form(function: Function, is_operator: bool = False) -> Function:
 
 
 def _composed_(function: Function, is_operator: bool) -> Function:
-    """The in-place form of a function whose result has the shape of its first argument, which it does not change."""
+    """The in-place form of a function whose result has the shape of its first argument, which it does not change. A
+    row of three inputs runs its kernel, unless one of the others has a gradient."""
     name = function.__name__ + "_"
-    form, row, _ = getattr(function, "row", ("", "", None))
-    op = _rows.OPCODES[row] if form in ("ternary", "choice") else None
+    form, row, node_class = getattr(function, "row", ("", "", None))
+    write = _rows.ternary_(row, node_class, name) if form in ("ternary", "choice") else None
 
     def function_(self: Tensor, *arguments: Any, **named: Any) -> Any:
         if is_operator and operand(arguments[0], name) is NotImplemented:
@@ -53,6 +54,8 @@ def _composed_(function: Function, is_operator: bool) -> Function:
             with autocast_off():
                 return function_(self, *arguments, **named)
         check_writable(self, name)
+        if write is not None and len(arguments) == 2 and not named and write(self, *arguments):
+            return self
         old = self
         if mode.enabled:
             for x in (self, *arguments, *named.values()):
@@ -61,10 +64,6 @@ def _composed_(function: Function, is_operator: bool) -> Function:
                     arguments = tuple([old if x is self else x for x in arguments])
                     named = {key: old if x is self else x for key, x in named.items()}
                     break
-        if op is not None and old is self and len(arguments) == 2:  # without a gradient the kernel writes it
-            lib.norch_ternary_into(self, op, self, *[kernel_operand(x, name) for x in arguments])
-            finish_write(self, None)
-            return self
         result = function(old, *arguments, **named)
         if lib.norch_shape(result) != lib.norch_shape(self):
             shapes = f"{tuple(result.shape)} and cannot be written into shape {tuple(self.shape)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from .._binding.header import listed
-from .._binding.library import lib
+from .._binding.library import constants, lib
 from .._package.typing import Any, Operand, Tensor
 from .._tensor import handle as _handle
 from .._tensor.handle import alias, meta_of
@@ -26,6 +26,7 @@ BINARY_LAYOUT: tuple[str, ...] = ("a", "b", "out")
 TERNARY_LAYOUT: tuple[str, ...] = ("a", "b", "c", "out")
 REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "param")
 REDUCTION_OTHERS = ("axes", "keepdim", "dtype", "param")
+_FLOATS = constants["FLOAT32"], constants["FLOAT64"]
 
 
 def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any:
@@ -165,6 +166,32 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
         return converted(kernel_operand(a, name), kernel_operand(b, name), kernel_operand(c, name))
 
     return function
+
+
+def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
+    """A function that writes a TERNARY or CHOICE row into a, and says so; False, without a write, where b or c has a
+    gradient, or the derivative is none."""
+    op = OPCODES[row]
+    a_for_a, b_for_a, c_for_a, out_for_a = _needed(node_class, "a", "b", "c")[0]
+
+    def function_(a: Tensor, second: Any, third: Any) -> bool:
+        b, c = kernel_operand(second, name), kernel_operand(third, name)
+        to_a = gradient_edge(a) if mode.enabled else None
+        if mode.enabled and (gradient_edge(b) is not None or gradient_edge(c) is not None):
+            return False
+        node = None
+        if to_a is not None:
+            if node_class is None or a._dtype not in _FLOATS:
+                return False
+            node = lib.norch_node_of(node_class, (to_a, None, None), (meta_of(a), meta_of(b), meta_of(c)), None)
+            old = snapshot(a) if a_for_a else None, b if b_for_a else None, c if c_for_a else None
+        lib.norch_ternary_into(a, op, a, b, c)
+        if node is not None:
+            node._saved = (*old, alias(a) if out_for_a else None)
+        finish_write(a, node, out_for_a)
+        return True
+
+    return function_
 
 
 def reduction(name: str, node_class: type[OpNode] | None) -> Any:

@@ -95,16 +95,21 @@ def _held(**gradient: Any) -> Any:
 _hardtanh = _held(grad_a=lambda g, a, b, c: g.where(((a <= b) | (a >= c)).logical_not(), 0))  # NaN has one
 _hardtanh_about_0 = _held(grad_a=lambda g, a, c: hardtanh_backward(g, a, c))
 _relu6 = _held(grad_a=lambda g, a: relu6_backward(g, a))
+# In place they save what was written, which lies at a bound where a did or was beyond it.
+_hardtanh_ = _held(grad_a=lambda g, b, c, out: g.where(((out <= b) | (out >= c)).logical_not(), 0))
+_hardtanh_about_0_ = _held(grad_a=lambda g, c, out: hardtanh_backward(g, out, c))
+_relu6_ = _held(grad_a=lambda g, out: relu6_backward(g, out))
 
 
-def hardtanh(low: Any, high: Any) -> Any:
-    """The function of a, low and high that holds a between them, with the gradient of fewest passes."""
+def hardtanh(low: Any, high: Any, in_place: bool) -> Any:
+    """The function of a, low and high that holds a between them, with the gradient of fewest passes. in_place: its
+    in-place form will be asked for, of a dtype that has both bounds."""
     if type(low) in (int, float) and type(high) in (int, float):
         if low == 0 and high == 6:
-            return _relu6
+            return _relu6_ if in_place else _relu6
         if low == -high:
-            return _hardtanh_about_0
-    return _hardtanh
+            return _hardtanh_about_0_ if in_place else _hardtanh_about_0
+    return _hardtanh_ if in_place else _hardtanh
 
 
 threshold = function_op(

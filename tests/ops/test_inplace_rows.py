@@ -8,7 +8,9 @@ import norch
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("celu_", (0.7,)), ("elu_", (0.7,)), ("selu_", ()), ("hardtanh_", (-0.5, 0.75)), ("leaky_relu_", (0.1,)),
+        ("celu_", (0.7,)), ("elu_", (0.7,)), ("selu_", ()),
+        ("hardtanh_", (-0.5, 0.75)), ("hardtanh_", (-0.5, 0.5)), ("hardtanh_", (0, 6)),
+        ("leaky_relu_", (0.1,)), ("addcmul_", (2.0, 0.25)), ("addcdiv_", (2.0, 0.25)),
         ("rrelu_", (0.1, 0.3)), ("threshold_", (0.2, 2.0)), ("clamp_", (-0.5, 0.75)), ("lerp_", (2.0, 0.25)),
     ],
 )  # fmt: skip
@@ -19,8 +21,9 @@ def test_rows_with_parameters_write_into_the_tensor(name, arguments, recorded, s
     numbers = [[-2.0, -0.25, 0.0, 0.5], [float("nan"), float("inf"), -float("inf"), 3.0]]
     x = norch.tensor(numbers, dtype=norch.float64)
     x = x.T if strided else x
-    if name == "lerp_":
-        arguments = (norch.full(x.shape, arguments[0], dtype=x.dtype), arguments[1])
+    if name in ("lerp_", "addcmul_", "addcdiv_"):
+        second = arguments[1] if name == "lerp_" else norch.full(x.shape, arguments[1], dtype=x.dtype)
+        arguments = (norch.full(x.shape, arguments[0], dtype=x.dtype), second)
     in_place = getattr(norch.nn.functional, name, None) or getattr(norch.Tensor, name)
     plain = getattr(norch.nn.functional, name[:-1], None) or getattr(norch.Tensor, name[:-1])
     leaf = x.clone().requires_grad_(recorded)
@@ -46,3 +49,36 @@ def test_rows_with_parameters_that_do_not_fit_write_nothing():
     with pytest.raises(TypeError, match="threshold"):
         norch.nn.functional.threshold_(y, None, 1.0)
     assert x.tolist() == [1, 2, 3] and y.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("bounds", [(-1.1, 0.3), (-1.1, 1.1), (0.0, 6.0)])
+def test_what_hardtanh_wrote_at_a_bound_has_no_gradient(dtype, bounds):
+    """Bounds that no half is equal to, too; the node saves what was written."""
+    leaf = norch.tensor([-5.0, *bounds, 0.1, 9.0], dtype=getattr(norch, dtype)).requires_grad_()
+    source = leaf * 1
+    norch.nn.functional.hardtanh_(source, *bounds)
+    plain = norch.nn.functional.hardtanh(leaf, *bounds)
+    assert source.equal(plain)
+    found, expected = (norch.autograd.grad(one.sum(), leaf)[0] for one in (source, plain))
+    assert found.equal(expected) and found[0] == found[-1] == 0
+    source = leaf * 1
+    norch.nn.functional.relu6(source, inplace=True)
+    if leaf.element_size() >= 4:
+        source.add_(1)
+        with pytest.raises(norch.Error, match="changed in place"):
+            source.sum().backward()
+
+
+def test_rows_in_place_with_gradients_of_all_inputs():
+    x, a, b = (norch.tensor([v, 2 * v], dtype=norch.float64).requires_grad_() for v in (0.5, -1.0, 3.0))
+    for name in ("addcmul", "addcdiv", "lerp", "clamp"):
+        found = getattr(x * 1, name + "_")(a, b)
+        expected = getattr(x, name)(a, b)
+        assert found.equal(expected)
+        pairs = (norch.autograd.grad(one.sum(), (x, a, b), allow_unused=True) for one in (found, expected))
+        for one, other in zip(*pairs):
+            assert one.equal(other)
+        y = x * 1
+        y = getattr(y, name + "_")(y, b) if name != "clamp" else y.clamp_(y, 9.0)
+        assert y.equal(getattr(x, name)(x, b) if name != "clamp" else x.clamp(x, 9.0))

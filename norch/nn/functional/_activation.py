@@ -117,12 +117,13 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if crossed:
         raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     if input.dtype.is_floating_point:
-        return _apply("hardtanh", _rows.hardtanh(min_val, max_val), inplace, input, min_val, max_val)
+        row = _rows.hardtanh(min_val, max_val, inplace is not False and input.element_size() >= 4)
+        return _apply("hardtanh", row, inplace, input, min_val, max_val)
     if min_val < 0 and not input.dtype.is_signed:
         raise DTypeError(f"hardtanh: dtype {input.dtype.name} cannot represent min_val {min_val}")
     try:
         low, high = int(min_val), int(max_val)
-        return _apply("hardtanh", _rows.hardtanh(low, high), inplace, input, low, high)
+        return _apply("hardtanh", _rows.hardtanh(low, high, False), inplace, input, low, high)
     except Error as error:  # of "clamp"
         rename_error(error, "hardtanh")
         raise
