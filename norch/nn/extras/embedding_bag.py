@@ -75,7 +75,13 @@ def embedding_bag(
     if per_sample_weights is not None and per_sample_weights.shape != tensor_of(input, "embedding_bag").shape:
         shapes = f"{tuple(per_sample_weights.shape)} for an input of shape {tuple(input.shape)}"
         raise ShapeError(f"embedding_bag: per_sample_weights of shape {shapes}")
-    bag, count = _bags(tensor_of(input, "embedding_bag"), offsets, include_last_offset)
+    x = tensor_of(input, "embedding_bag")
+    if x.ndim == 2 and x.shape[1] and offsets is padding_idx is None and mode != "max":  # of one length
+        parts = embedding(x, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+        wide = widened(parts)
+        wide = wide if per_sample_weights is None else wide * per_sample_weights.unsqueeze(2)
+        return (wide.sum(1) if mode == "sum" else wide.mean(1)).to(parts.dtype)
+    bag, count = _bags(x, offsets, include_last_offset)
     index = input.flatten()[: bag.shape[0]]
     factors = None if per_sample_weights is None else per_sample_weights.flatten()[: bag.shape[0]]
     if padding_idx is not None:

@@ -10,6 +10,7 @@ from ...ops._operand import tensor_of
 from ...ops.conv import per_axis
 from ...ops.copy import cat
 from ...ops.create import arange
+from ...ops.pool import max_pool
 from ...ops.random import rand
 from ...tensor import Tensor
 from .._layer import Layer, options
@@ -50,19 +51,14 @@ def _pool(
         samples = rand(*planes, axes, dtype=x.dtype, device=x.device)
     elif tuple(samples.shape) != (*planes, axes):
         raise ShapeError(f"{name}: _random_samples must have shape {(*planes, axes)}, got {tuple(samples.shape)}")
-    # PyTorch reads the samples of two axes from the last one on
-    flat: Any = 0  # the place in its plane of each element of each window: (N, C, counts..., kernel...)
+    # The maxima of all windows, of which some are taken: (N, C, counts...). PyTorch reads the samples of two axes from
+    # the last one on.
+    maxima, places = max_pool(name, axes, x, kernel, 1, 0, 1, False, True)
+    flat: Any = 0
     for axis, (size, count, window) in enumerate(zip(sizes, counts, kernel, strict=True)):
         starts = _starts(samples[..., axis if axes == 3 else 1 - axis], size, count, window)
-        places = starts.unsqueeze(-1) + arange(window, device=x.device)
-        view = [*planes, *[1] * (2 * axes)]
-        view[2 + axis], view[2 + axes + axis] = count, window
-        flat = flat * size + places.reshape(view)
-    flat = flat.flatten(2 + axes).flatten(2, 1 + axes)  # (N, C, windows, elements)
-    values = x.flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape)
-    best = values.detach().argmax(-1, True)
-    result = values.gather(-1, best).reshape(*planes, *counts)
-    places = flat.gather(-1, best).reshape(*planes, *counts)
+        flat = flat * (size - window + 1) + starts.reshape(*planes, *[count if i == axis else 1 for i in range(axes)])
+    result, places = (one.flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape) for one in (maxima, places))
     if len(shape) == axes + 1:
         result, places = result.squeeze(0), places.squeeze(0)
     return (result, places) if return_indices else result

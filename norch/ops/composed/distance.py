@@ -14,7 +14,7 @@ from .._entry import composed
 from .._operand import as_operand
 from ..copy import cat, result_type
 from ..create import triu_indices
-from ..index import index_select, on_common_device
+from ..index import on_common_device
 from ..matmul import matmul
 from ..norm import max_norm_grad, vector_norm, vector_norm_grad
 from ..op import method
@@ -143,8 +143,7 @@ def cdist(
     if p == 2 and a.dtype is b.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
             return _euclidean(a, b)
-    rows = max(1, AT_ONCE // max(1, b.numel()))
-    return _cdist(a, b, p, rows)
+    return _cdist(a, b, p, _rows_at_once(b))
 
 
 @composed
@@ -164,15 +163,26 @@ def _pairs(x: Tensor) -> Tensor:
 
 
 def _pdist_grad(g: Any, x: Any, out: Any, p: float) -> Any:
+    """That of cdist() of x and x by the first rows, of which each pair has two."""
     i, j = _pairs(x)
-    slope = _row_norm_grad(g, x.index_select(0, i) - x.index_select(0, j), out, p)
-    return x.new_zeros(x.shape).index_add(0, i, slope).index_add(0, j, -slope)
+    both = [one.new_zeros(x.shape[0], x.shape[0]).index_put((i, j), one) for one in (g, out)]
+    slope, norms = (one + one.mT for one in both)
+    return _cdist_backward(slope, x, x, norms, p, _rows_at_once(x), (True, False))[0]
 
 
 @differentiable(grad=_pdist_grad)
 def _pdist(x: Tensor, p: float) -> Tensor:
-    i, j = _pairs(x)
-    return _norm(index_select(x, 0, i) - index_select(x, 0, j), p)
+    """Of some rows at a time with all behind the first of them."""
+    parts, each = [x.new_zeros(0)], _rows_at_once(x)
+    for start in range(0, x.shape[0] - 1, each):
+        norms = _norm(unsqueeze(x[start : start + each], 1) - x[start + 1 :], p)
+        parts += [norms[k, k:] for k in range(min(norms.shape))]
+    return cat(parts)
+
+
+def _rows_at_once(x: Tensor) -> int:
+    """How many rows are compared with all rows of x at once."""
+    return max(1, AT_ONCE // max(1, x.numel()))
 
 
 @composed(autocast="- float32")
