@@ -4,7 +4,8 @@ The rows are the public functions of norch, the methods that Tensor alone has, a
 What computes nothing of tensors stands at the end, with its sentence alone.
 The dtypes are found by asking: each operation that has a case in tests/cases.py is called with every dtype, and has a
 derivative when its result requires grad. It runs on CUDA when each function of the library that it calls is of a family
-(csrc/ops/x.c) that has kernels there (csrc/cuda/x.cu), or needs none.
+(csrc/ops/x.c) that has kernels there (csrc/cuda/x.cu), or needs none: of a HOST row of csrc/families.def, whose
+operations are composed of others there.
 """
 
 from __future__ import annotations
@@ -209,7 +210,8 @@ def lacking(case: Any) -> set[str]:
         finally:
             sys.setprofile(None)
     # A check asks the device for the elements; complex.c has views.
-    families = {FAMILIES.get(name) for name in names} - {None, "check", "complex"}
+    composed = re.findall(r"^HOST\(\w+, (\w+)", (ROOT / "csrc" / "families.def").read_text(), re.M)
+    families = {FAMILIES.get(name) for name in names} - {None, "check", "complex", *composed}
     return host | {family for family in families if family and not (ROOT / "csrc" / "cuda" / f"{family}.cu").exists()}
 
 

@@ -7,8 +7,10 @@ import math
 from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from ..autograd.differentiable import differentiable
+from ..autograd.grad_mode import mode
+from ..autograd.levels import BatchedBase
 from .copy import cat
-from .op import backward_op, function_op
+from .op import OPCODES, backward_op, function_op
 from .pointwise import mul, sigmoid, sigmoid_backward
 
 # ---- one input ------------------------------------------------------------------------------------------------------
@@ -134,7 +136,14 @@ softplus = function_op(
 def _glu_grad(g: Any, x: Any, dim: int) -> Any:
     a, b = x.chunk(2, dim)
     s = b.sigmoid()
-    return cat((g * s, g * sigmoid_backward(a, s)), dim)
+    if mode.enabled or isinstance(g, BatchedBase) or isinstance(x, BatchedBase):
+        return cat((g * s, g * sigmoid_backward(a, s)), dim)
+    out = lib.norch_empty(lib.norch_shape(x), x._dtype, (x._device_type, x._device_index))
+    of_a, of_b = out.chunk(2, dim)
+    lib.norch_binary_into(of_b, OPCODES["sigmoid_backward"], a, s)
+    lib.norch_binary_into(of_b, OPCODES["mul"], of_b, g)
+    lib.norch_binary_into(of_a, OPCODES["mul"], s, g)
+    return out
 
 
 @differentiable(grad=_glu_grad)

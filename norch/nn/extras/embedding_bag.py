@@ -76,7 +76,8 @@ def embedding_bag(
         shapes = f"{tuple(per_sample_weights.shape)} for an input of shape {tuple(input.shape)}"
         raise ShapeError(f"embedding_bag: per_sample_weights of shape {shapes}")
     x = tensor_of(input, "embedding_bag")
-    if x.ndim == 2 and x.shape[1] and offsets is padding_idx is None and mode != "max":  # of one length
+    dense = x.ndim == 2 and x.shape[1] > 0 and offsets is padding_idx is None  # bags of one length
+    if dense and mode != "max" and tensor_of(weight, "embedding_bag").dtype.kind in "fc":
         parts = embedding(x, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         wide = widened(parts)
         wide = wide if per_sample_weights is None else wide * per_sample_weights.unsqueeze(2)

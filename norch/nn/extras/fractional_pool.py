@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd.halves import widened
 from ...errors import ArgumentError, ShapeError
 from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
@@ -53,12 +54,13 @@ def _pool(
         raise ShapeError(f"{name}: _random_samples must have shape {(*planes, axes)}, got {tuple(samples.shape)}")
     # The maxima of all windows, of which some are taken: (N, C, counts...). PyTorch reads the samples of two axes from
     # the last one on.
-    maxima, places = max_pool(name, axes, x, kernel, 1, 0, 1, False, True)
+    maxima, places = max_pool(name, axes, widened(x), kernel, 1, 0, 1, False, True)
     flat: Any = 0
     for axis, (size, count, window) in enumerate(zip(sizes, counts, kernel, strict=True)):
         starts = _starts(samples[..., axis if axes == 3 else 1 - axis], size, count, window)
         flat = flat * (size - window + 1) + starts.reshape(*planes, *[count if i == axis else 1 for i in range(axes)])
     result, places = (one.flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape) for one in (maxima, places))
+    result = result.to(x.dtype)
     if len(shape) == axes + 1:
         result, places = result.squeeze(0), places.squeeze(0)
     return (result, places) if return_indices else result
