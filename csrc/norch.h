@@ -466,6 +466,12 @@ norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, cons
 #define NORCH_SAMPLE_BORDER 1
 #define NORCH_SAMPLE_REFLECTION 2
 
+/* x with axis dim of size n: element i of it is the sum of those at index[k, i], int64 (k, n), times weight[k, i], of the
+ * dtype of x; a negative index stands for no element. backward: from g, the gradient of the result, that of x, whose axis
+ * has the given size. float32 and float64, on the CPU only. */
+norch_tensor *norch_resample(const norch_tensor *x, int64_t dim, const norch_tensor *index, const norch_tensor *weight);
+norch_tensor *norch_resample_backward(const norch_tensor *g, int64_t dim, const norch_tensor *index,
+                                      const norch_tensor *weight, int64_t size);
 /* Images x (N, C, H, W) at the coordinates grid (N, H', W', 2), x and y from -1 to 1, of the same float dtype: (N, C, H',
  * W'); or (N, C, D, H, W) and (N, D', H', W', 3), not bicubic. Outside an image are zeros, its border or its reflection;
  * corners: -1 and 1 are the centres of the outer pixels, not their edges. backward: from g, the gradient of the result,

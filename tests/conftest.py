@@ -20,6 +20,7 @@ import pytest
 
 import norch
 from norch._binding.library import lib
+from norch.nn.extras import antialias
 from norch.nn.functional import _vision
 from norch.ops import _operand
 from norch.ops.composed import diagonal
@@ -183,6 +184,7 @@ def live_storages() -> int:
     _operand._numbers.clear()
     diagonal._cached_mask.cache_clear()
     _vision._cached_sources.cache_clear()
+    antialias._cached_taps.cache_clear()
     return lib.norch_live_storages()
 
 

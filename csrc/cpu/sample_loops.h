@@ -96,21 +96,12 @@ static void NAME(find_taps)(const nr_sample_plan *p, bool slopes, const T *grid,
     }
 }
 
-/* The elements that a tap reads of a channel. */
-INLINE void NAME(read)(const T *x, const INTEGER *at, T *values) {
-#ifdef GATHER
-    GATHER(x, at, values);
-#else
-    for (int i = 0; i < RUN; i++) values[i] = at[i] < 0 ? 0 : x[at[i]];
-#endif
-}
-
 /* What a run of n points, from `first` on, is in each channel. */
 static void NAME(forward)(const nr_sample_plan *p, const NAME(taps) * taps, const T *x, int64_t area, T *y, int64_t n) {
     for (int64_t c = 0; c < p->channels; c++, x += area, y += p->points) {
         T sum[RUN] = {0}, value[RUN];
         for (int tap = 0; tap < taps->count; tap++) {
-            NAME(read)(x, taps->at[tap], value);
+            GATHER(x, taps->at[tap], value);
             EACH sum[i] += value[i] * taps->weight[tap][i];
         }
         memcpy(y, sum, (size_t)n * sizeof(T));
@@ -125,7 +116,7 @@ static void NAME(of_grid)(const nr_sample_plan *p, const NAME(taps) * taps, cons
         T sum[3][RUN] = {{0}}, value[RUN], g[RUN] = {0};
         memcpy(g, y, (size_t)n * sizeof(T));
         for (int tap = 0; tap < taps->count; tap++) {
-            NAME(read)(x, taps->at[tap], value);
+            GATHER(x, taps->at[tap], value);
             for (int64_t axis = 0; axis < p->axes; axis++) EACH sum[axis][i] += value[i] * taps->slope[axis][tap][i];
         }
         for (int64_t axis = 0; axis < p->axes; axis++) EACH total[axis][i] += g[i] * sum[axis][i];

@@ -105,6 +105,7 @@ static void visit_nest(visitor v, const nr_call *call, nr_plan *nest, uint32_t w
 #include "../families/random.h"
 #include "../families/recurrent.h"
 #include "../families/reduce.h"
+#include "../families/resample.h"
 #include "../families/sample.h"
 #include "../families/scan.h"
 #include "../families/softmax.h"

@@ -354,8 +354,9 @@ _REFUSED = {
 # Calls that write to their arguments, or draw random numbers.
 _WRITING = set(
     "argsort attention_backward attention_fused attention_fused_backward batch_norm batch_norm_backward bernoulli "
-    "binary_into conv_weight copy cross_entropy dropout index_put mask_put normalize_backward optim_step pool_max rand "
-    "randint randn randperm record_stream recurrent recurrent_backward scatter set_data ternary_into unary_into".split()
+    "binary_into conv_weight copy cross_entropy dropout grid_sample_backward index_put mask_put normalize_backward "
+    "optim_step pool_max rand randint randn randperm record_stream recurrent recurrent_backward scan_extreme scatter "
+    "set_data ternary_into unary_into".split()
 )
 
 

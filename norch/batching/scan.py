@@ -23,6 +23,16 @@ def _scan_extreme(level: Level, x: Any, dim: int, least: bool, values: Any) -> A
     return out
 
 
+@rule("resample")
+def _resample(level: Level, x: Any, dim: int, index: Any, weights: Any) -> Any:
+    return along(level, x, dim, "resample", lambda p, axis: lib.norch_resample(p, axis, index, weights))
+
+
+@rule("resample_backward")
+def _resample_backward(level: Level, g: Any, dim: int, index: Any, weights: Any, size: int) -> Any:
+    return along(level, g, dim, "resample", lambda p, axis: lib.norch_resample_backward(p, axis, index, weights, size))
+
+
 @rule("softmax")
 def _softmax(level: Level, x: Any, dim: int, log: bool) -> Any:
     return along(level, x, dim, "softmax", lambda p, axis: lib.norch_softmax(p, axis, log))

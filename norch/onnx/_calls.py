@@ -419,12 +419,20 @@ def _pool_avg(g: Any, out: Any, x: Any, window: Any, count_padding: bool, diviso
     return g.node("Mul", name, g.scalar(math.prod(kernel) / divisor, x.dtype)) if divisor else name
 
 
+@entry("resample")
+def _resample(g: Any, out: Any, x: Any, dim: int, index: Any, weights: Any) -> str:
+    shape, parts = g.ints([-1, *[1] * (x.ndim - 1 - dim % x.ndim)]), []
+    for tap in range(index.shape[0]):  # an index of -1 has the weight 0
+        places, factors = (g.node("Gather", one, g.scalar(tap, _INT64), axis=0) for one in (index, weights))
+        parts.append(g.node("Mul", g.node("Gather", x, places, axis=dim % x.ndim), g.node("Reshape", factors, shape)))
+    return g.node("Sum", *parts)
+
+
 @entry("grid_sample")
 def _grid_sample(g: Any, out: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool) -> str:
-    new = g.opset >= 20  # which has volumes, and other names
-    if x.ndim == 5 and not new:
+    if x.ndim == 5 and g.opset < 20:
         g.refuse("samples volumes, for which there is an ONNX operator from opset_version=20 on")
-    name = (("linear", "nearest", "cubic") if new else ("bilinear", "nearest", "bicubic"))[mode]
+    name = ("linear nearest cubic" if g.opset >= 20 else "bilinear nearest bicubic").split()[mode]
     outside = ("zeros", "border", "reflection")[padding]
     return g.node("GridSample", x, grid, mode=name, padding_mode=outside, align_corners=int(corners))
 

@@ -10,7 +10,8 @@ from conftest import DEVICE
 import norch
 from norch import nn
 from norch.nn import functional as F
-from norch.testing import assert_close
+from norch.ops.resample import IN_PAGES, resampled
+from norch.testing import assert_close, gradcheck, gradgradcheck
 
 SHAPES: Any = {"nearest": (2, 3, 4, 5), "nearest-exact": (2, 3, 4, 5), "area": (2, 3, 4, 5), "linear": (2, 3, 5)}
 SHAPES |= {"bilinear": (2, 3, 4, 5), "bicubic": (2, 3, 4, 5), "trilinear": (2, 1, 3, 2, 4)}
@@ -193,3 +194,84 @@ def test_an_infinite_pixel_reaches_what_it_is_part_of(mode: str) -> None:
     found = F.interpolate(x, size=(8, 8), mode=mode, antialias=True)
     assert_close(found[0, 0, 5:], norch.ones(3, 8))
     assert not found.isfinite().all()
+
+
+# ---- the kernel of an axis ------------------------------------------------------------------------------------------
+
+
+def taps(old: int, new: int, count: int) -> tuple[Any, Any]:
+    """Indices, of which some are absent, and weights."""
+    draw = np.random.default_rng(old + new)
+    index = norch.tensor(draw.integers(-1, old, (count, new)), device=DEVICE)
+    return index, norch.tensor(draw.normal(size=(count, new)), device=DEVICE)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((3, 70), -1), ((3, 5, 40), 1), ((2, 3, 33, 1), -2), ((40,), 0), ((2, 9, 2), 1)]
+)
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_sums_of_resampled_and_their_derivatives(shape: Any, dim: int, count: int) -> None:
+    """Of dense and of strided tensors, what their definition gives; a new size beyond a run of elements."""
+    draw = np.random.default_rng(1)
+    for new in (1, 3, 67):
+        index, weights = taps(shape[dim], new, count)
+        for x in (of(draw.normal(size=shape)), of(draw.normal(size=shape[::-1])).permute(*range(len(shape))[::-1])):
+            x = x.detach().requires_grad_()
+            found = resampled(x, dim, index, weights)
+            lines = np.moveaxis(x.detach().cpu().numpy(), dim, -1)
+            places, factors = index.cpu().numpy(), weights.cpu().numpy()
+            wanted = sum(np.where(p < 0, 0, lines[..., p] * w) for p, w in zip(places, factors, strict=True))
+            assert_close(found.detach(), of(np.ascontiguousarray(np.moveaxis(wanted, -1, dim))))
+            if new == 3 and x.numel() < 100:
+                assert gradcheck(lambda x, i=index, w=weights: resampled(x, dim, i, w), (x,))
+                assert gradgradcheck(lambda x, i=index, w=weights: resampled(x, dim, i, w), (x,))
+
+
+def of(array: Any) -> Any:
+    return norch.tensor(array, device=DEVICE)
+
+
+@pytest.mark.host
+@pytest.mark.skipif(IN_PAGES, reason="it is composed there")
+def test_resampled_checks_indices_and_shapes() -> None:
+    x, index, weights = norch.ones(2, 4), norch.tensor([[0, 3], [1, 4]]), norch.ones(2, 2)
+    with pytest.raises(IndexError, match="resample: index 4 is out of range for size 4"):
+        resampled(x, 1, index, weights)
+    for bad in ((x, 1, index, weights[0]), (x, 1, index.int(), weights), (x, 1, index, weights.double())):
+        with pytest.raises(norch.ShapeError, match="resample: shape"):
+            resampled(*bad)
+    with pytest.raises(IndexError):
+        resampled(x, 2, index, weights)
+    assert resampled(x[:0], 1, index, weights).shape == (0, 2)
+    assert resampled(x, 1, index[:0], weights[:0]).tolist() == [[0, 0], [0, 0]]
+    assert resampled(x.to("meta"), 1, index.to("meta"), weights.to("meta")).shape == (2, 2)
+
+
+@pytest.mark.host  # these are the host's threads
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_threads_and_replays_do_not_change_interpolate(mode: str) -> None:
+    image = norch.randn(3, 5, 60, 61)
+
+    def step(x: Any) -> Any:
+        return F.interpolate(x, (90, 33), mode=mode), F.interpolate(x, (30, 100), mode=mode, antialias=True)
+
+    def results() -> list[Any]:
+        x = image.clone().requires_grad_()
+        outs = step(x)
+        sum(out.square().sum() for out in outs).backward()
+        return [*(out.detach() for out in outs), x.grad]
+
+    norch.set_num_threads(1)
+    alone = results()
+    norch.set_num_threads(3)
+    assert all(a.equal(b) for a, b in zip(alone, results(), strict=True))
+    captured = norch.capture(step)
+    for k in range(3):
+        assert all(a.equal(b) for a, b in zip(captured(image + k), step(image + k), strict=True))
+
+
+def test_an_infinite_pixel_beyond_the_taps_is_not_read() -> None:
+    image = norch.zeros(1, 1, 8, 8, device=DEVICE)
+    image[0, 0, 0, 7] = math.inf
+    small = F.interpolate(image, (4, 4), mode="bilinear", antialias=True)
+    assert small[..., :2].isfinite().all() and not small[0, 0, 0, 3].isfinite()

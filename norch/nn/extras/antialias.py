@@ -6,12 +6,13 @@ convolution interpolation", 1981), as wide as the scale where an image gets smal
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
 from typing import Any
 
 from ...dtype import float32, float64, uint8
-from ...ops.values import tensor
+from ...ops.resample import resampled
+from ...ops.values import can_cache, tensor
 from ...tensor import Tensor
 
 Row = dict[int, float]  # the weights of a new element: {old one: weight}
@@ -68,33 +69,36 @@ def _integers(rows: list[Row]) -> tuple[list[Row], int]:
     return [{j: float(math.trunc(w * one + math.copysign(0.5, w))) for j, w in row.items()} for row in rows], digits
 
 
-def _weighted(x: Tensor, dim: int, rows: list[Row]) -> Tensor:
-    """The sums of the elements of an axis of x, the last or the one before it, times their weights. What has the weight
-    0 has no part in them, were it infinite."""
-    total: Any = None
-    for k in range(max(map(len, rows))):
-        taps = [next(itertools.islice(row.items(), k, None), (0, 0.0)) for row in rows]
-        index = tensor([j for j, _ in taps], device=x.device)
-        weights = tensor([w for _, w in taps], dtype=x.dtype, device=x.device).reshape(-1, *[1] * (3 - dim))
-        part = x.index_select(dim, index) * weights
-        if not all(w for _, w in taps):
-            part = part.masked_fill(weights == 0, 0)
-        total = part if total is None else total + part
-    return total
+def _taps(
+    old: int, new: int, scale: float, cubic: bool, align: bool, antialias: bool, of_bytes: bool, dtype: Any, device: Any
+) -> tuple[Tensor, Tensor, int]:
+    """Indices and weights for resampled(), and how many digits of those of bytes, integers, are behind the point. What
+    has the weight 0 has no part in a sum, were it infinite."""
+    rows = _smoothed(old, new, scale, cubic) if antialias else _between(old, new, scale, cubic, align)
+    rows, digits = _integers(rows) if of_bytes else (rows, 0)
+    most = max(map(len, rows))
+    pairs = [[*((j if w else -1, w) for j, w in row.items()), *[(-1, 0.0)] * (most - len(row))] for row in rows]
+    index, weights = ([[pair[k] for pair in taps] for taps in zip(*pairs)] for k in (0, 1))
+    return tensor(index, device=device), tensor(weights, dtype=dtype, device=device), digits
 
 
-def _axis(x: Tensor, dim: int, rows: list[Row]) -> Tensor:
-    if x.dtype is not uint8:
-        return _weighted(x, dim, rows)
-    whole, digits = _integers(rows)
-    product = _weighted(x.double(), dim, whole)  # exact: sums of 8 and 16 bits
+_SMALL = 1024  # sizes of results whose taps are cached
+_cached_taps = functools.lru_cache(maxsize=64)(_taps)
+
+
+def _axis(x: Tensor, dim: int, new: int, *how: Any) -> Tensor:
+    of_bytes = x.dtype is uint8
+    find: Any = _cached_taps if new <= _SMALL and can_cache(x) else _taps
+    index, weights, digits = find(x.shape[dim], new, *how, of_bytes, float64 if of_bytes else x.dtype, x.device)
+    if not of_bytes:
+        return resampled(x, dim, index, weights)
+    product = resampled(x.double(), dim, index, weights)  # exact: sums of 8 and 16 bits
     return ((product + (1 << digits >> 1)) / (1 << digits)).floor().clamp(0, 255).to(uint8)
 
 
 def resized(x: Tensor, new: list[int], scales: Any, mode: str, align: bool, antialias: bool) -> Tensor:
     """x (N, C, H, W) of floats or bytes in the size new. scales: new elements per old one as given, or None."""
     out = x if x.dtype in (float32, float64, uint8) else x.float()
-    cubic = mode == "bicubic"
     for dim in (3, 2):
         n, m, given = x.shape[dim], new[dim - 2], scales[dim - 2]
         if align:
@@ -103,6 +107,5 @@ def resized(x: Tensor, new: list[int], scales: Any, mode: str, align: bool, anti
             ratio = n / m if given is None else 1 / given
         if m == n and ratio in (0.0, 1.0):
             continue
-        rows = _smoothed(n, m, ratio, cubic) if antialias else _between(n, m, ratio, cubic, align)
-        out = _axis(out, dim, rows)
+        out = _axis(out, dim, m, ratio, mode == "bicubic", align, antialias)
     return x.clone() if out is x else out.to(x.dtype)

@@ -22,6 +22,7 @@ from ...ops.composed.grid import meshgrid
 from ...ops.copy import cat, stack
 from ...ops.create import empty, linspace, ones
 from ...ops.pointwise import where
+from ...ops.resample import IN_PAGES
 from ...tensor import Tensor
 from ..functional._vision import cubic_weights
 
@@ -106,7 +107,7 @@ def grid_sample(
     dtype = x.dtype
     if dtype not in (float32, float64):
         x, points = x.float(), points.float()
-    sample = _composed if x.is_cuda else _sampled
+    sample = _composed if x.is_cuda or IN_PAGES else _sampled
     return sample(x, points, mode, padding_mode, bool(align_corners)).to(dtype)
 
 

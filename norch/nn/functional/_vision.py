@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import operator
 import warnings
 from typing import Any
 
@@ -19,7 +18,9 @@ from ...ops._operand import tensor_of
 from ...ops.composed.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from ...ops.composed.pad import pad
 from ...ops.composed.repeat import rearranged
-from ...ops.create import arange
+from ...ops.copy import stack
+from ...ops.create import arange, ones_like
+from ...ops.resample import resampled
 from ...ops.values import can_cache
 from ...tensor import Tensor
 
@@ -115,12 +116,8 @@ def interpolate(
 def _resample(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, align: bool) -> Tensor:
     """x resampled along dim from `old` to `new` elements. ratio: old elements per new one."""
     cached = new <= _SMALL and can_cache(x)
-    indices, weights = (_cached_sources if cached else _sources)(old, new, ratio, mode, align, x.dtype, x.device)
-    if not weights:
-        return x.index_select(dim, indices[0])
-    shape = [-1, *[1] * (x.ndim - 1 - dim)]
-    parts = [x.index_select(dim, i) * weight.reshape(shape) for i, weight in zip(indices, weights, strict=True)]
-    return functools.reduce(operator.add, parts)
+    index, weights = (_cached_sources if cached else _sources)(old, new, ratio, mode, align, x.dtype, x.device)
+    return resampled(x, dim, index, weights)
 
 
 def cubic_weights(t: Tensor) -> tuple[Tensor, ...]:
@@ -136,14 +133,15 @@ def _sources(old: int, new: int, ratio: float, mode: str, align: bool, dtype: An
     index = arange(new, dtype=dtype, device=device)
     if mode.startswith("nearest"):
         source = ((index + 0.5 if mode == "nearest-exact" else index) * ratio).floor().clamp(max=old - 1)
-        return (source.to(int64),), ()
+        return source.to(int64).unsqueeze(0), ones_like(index).unsqueeze(0)
     source = index * ((old - 1) / (new - 1) if new > 1 else 0.0) if align else (index + 0.5) * ratio - 0.5
     source = source if mode == "bicubic" else source.clamp(min=0)
     below = source.floor()
     t = source - below
     weights = (1 - t, t) if mode != "bicubic" else cubic_weights(t)
     first = 0 if mode != "bicubic" else -1
-    return tuple((below + (first + k)).clamp(0, old - 1).to(int64) for k in range(len(weights))), weights
+    places = stack([(below + (first + k)).clamp(0, old - 1).to(int64) for k in range(len(weights))])
+    return places, stack(weights)
 
 
 _SMALL = 1024  # sizes of results whose sources are cached
