@@ -49,9 +49,16 @@ static void *gradient(void *row, nr_holder *node, void *saved, int64_t i, void *
     return out;
 }
 
-/* Of a node and g: the gradient for each edge, None where that is None, or nothing gives one. */
+/* Whether the gradient for an edge is wanted: needed is NULL, or the set of nodes that a walk visits. -1: an error. */
+static int is_wanted(void *edge, void *needed) {
+    if (edge == NR_NONE) return 0;
+    return needed ? PySet_Contains(needed, edge) : 1;
+}
+
+/* Of a node, g and perhaps a set of nodes: the gradient for each edge, None where that is None or not in the set, or
+ * nothing gives one. */
 static void *call(void *row, void *const *given, nr_ssize n) {
-    if (!nr_counted("propagate", 2, n)) return NULL;
+    if (n != 3 && !nr_counted("propagate", 2, n)) return NULL;
     if (!nr_is_node_class(((const nr_object *)given[0])->type)) return nr_refuse("propagate", "a node", given[0]), NULL;
     nr_holder *node = (nr_holder *)given[0];
     const int64_t count = PyTuple_Size(PyTuple_GetItem(row, FUNCTIONS));
@@ -66,8 +73,8 @@ static void *call(void *row, void *const *given, nr_ssize n) {
     }
     if (grads) Py_IncRef(edges);
     for (int64_t i = 0; grads && i < count; i++) {
-        const bool wanted = PyTuple_GetItem(edges, i) != NR_NONE;
-        void *grad = wanted ? gradient(row, node, saved, i, given[1]) : Py_NewRef(NR_NONE);
+        const int wanted = is_wanted(PyTuple_GetItem(edges, i), n == 3 ? given[2] : NULL);
+        void *grad = wanted > 0 ? gradient(row, node, saved, i, given[1]) : wanted == 0 ? Py_NewRef(NR_NONE) : NULL;
         if (grad && PyTuple_SetItem(grads, i, grad) == 0) continue;
         Py_DecRef(grads);
         Py_DecRef(edges);
@@ -78,7 +85,7 @@ static void *call(void *row, void *const *given, nr_ssize n) {
     return grads;
 }
 
-/* gradients(functions, codes, check): a function of a node and g. functions: of each input, or None. codes: a text
+/* gradients(functions, codes, check): a function of a node and g, and of the nodes that are needed, if not all are. functions: of each input, or None. codes: a text
  * for each, of a character for each parameter after g: its position in what is saved, with NR_READS_RESULT and
  * NR_READS_HOLDER. check(node, value) raises if a saved tensor was freed or written to; None: there are none. */
 NR_BUILTIN(gradients) {

@@ -63,12 +63,13 @@ static void *free_saved(void *self, void *const *given, nr_ssize n) {
     return Py_NewRef(NR_NONE);
 }
 
-/* node._propagate(g): calls the gradient functions of its class (gradients.c). */
+/* node._propagate(g[, needed]): calls the gradient functions of its class (gradients.c). */
 static void *propagate(void *self, void *const *given, nr_ssize n) {
     static void *name;
-    if (!nr_counted("propagate", 1, n)) return NULL;
+    if (n != 2 && !nr_counted("propagate", 1, n)) return NULL;
     void *gradients = attribute(&name, "_gradients", self);
-    void *grads = gradients ? PyObject_CallFunctionObjArgs(gradients, self, given[0], NULL) : NULL;
+    void *grads =
+        gradients ? PyObject_CallFunctionObjArgs(gradients, self, given[0], n == 2 ? given[1] : NULL, NULL) : NULL;
     if (gradients) Py_DecRef(gradients);
     return grads;
 }

@@ -160,7 +160,7 @@ def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:
 def _propagate(
     backward: Gradient | None, functions: Any, parameters: Any, needed: Any, plan: SavePlan
 ) -> Callable[[OpNode, Any], tuple[Any, ...]]:
-    """The gradients of all inputs as a function of the node and g."""
+    """The gradients of all inputs as a function of the node and g, and of the nodes that are needed, if not all are."""
     if backward is not None:
         return _all_at_once(backward, parameters[0], plan)
     codes = tuple("".join(chr(plan.code_of(name)) for name in listed) for listed in needed)
@@ -172,8 +172,8 @@ def _all_at_once(backward: Gradient, parameters: tuple[str, ...], plan: SavePlan
     asks = parameters.index("needs_input_grad") if "needs_input_grad" in parameters else -1
     read = plan.reader(tuple(name for name in parameters if name != "needs_input_grad"))
 
-    def propagate(node: OpNode, g: Any) -> tuple[Any, ...]:
-        wanted = tuple([to is not None for to in node.edges])
+    def propagate(node: OpNode, g: Any, needed: Any = None) -> tuple[Any, ...]:
+        wanted = tuple([to is not None and (needed is None or to in needed) for to in node.edges])
         values = read(node)
         if asks >= 0:  # it skips what is not wanted itself
             return backward(g, *values[:asks], wanted, *values[asks:])

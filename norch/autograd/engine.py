@@ -23,6 +23,7 @@ from ..errors import DTypeError, Error, ShapeError
 from .anomaly import current as anomaly_mode
 from .autocast import autocast_off, current
 from .broadcast import unbroadcast
+from .derivative import OpNode
 from .grad_mode import mode, set_grad_enabled
 from .halves import HALVES
 from .halves import propagate as propagate_halves
@@ -226,7 +227,9 @@ def visit(
             node = None
             continue
         edges = node.edges  # propagate may give the node others, for later walks (program/joint.py)
-        if may_be_complex and node.holomorphic:
+        if targets is not None and isinstance(node, OpNode):
+            grad_inputs = _propagate(node, g, targets.visited)
+        elif may_be_complex and node.holomorphic:
             grad_inputs = _conjugated(node, g)
         else:
             grad_inputs = propagate_halves(node, g) if may_be_halves else node.propagate(g)
@@ -314,12 +317,17 @@ def _added_to_grad(what: tuple[Any, Node, Any]) -> bool:
     return True
 
 
-def _conjugated(node: Node, g: Any) -> Sequence[Any]:
+def _propagate(node: OpNode, g: Any, needed: set[Node]) -> Sequence[Any]:
+    """The gradients from a node of an operation for those of its edges that lead to needed nodes."""
+    return _conjugated(node, g, needed) if node.holomorphic else propagate_halves(node, g, needed)
+
+
+def _conjugated(node: Node, g: Any, *needed: set[Node]) -> Sequence[Any]:
     """The gradients of a holomorphic node, in PyTorch's convention: the gradient of a real L by z = x + iy is
     dL/dx + i dL/dy. So for w = f(z), g is multiplied by the conjugate of f'(z)."""
     if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs, which has no dtype, needs no conjugate
-        return propagate_halves(node, g)
-    return [None if grad is None else grad.conj() for grad in node.propagate(g.conj())]
+        return propagate_halves(node, g, *needed)
+    return [None if grad is None else grad.conj() for grad in node.propagate(g.conj(), *needed)]
 
 
 # ---- leaves ----------------------------------------------------------------------------------------------------

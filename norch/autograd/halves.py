@@ -71,17 +71,17 @@ def _kept_wide(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda g, *values: function(g, *map(widened, values))
 
 
-def propagate(node: Any, g: Any) -> Any:
-    """node.propagate(g), by the rule where g is of halves. Gradients of a node that broadcast stay in float32 until
-    unbroadcast() has added them."""
+def propagate(node: Any, g: Any, *needed: Any) -> Any:
+    """node.propagate(g, *needed), by the rule where g is of halves. Gradients of a node that broadcast stay in float32
+    until unbroadcast() has added them."""
     if getattr(g, "_dtype", -1) not in HALVES:
-        return node.propagate(g)
+        return node.propagate(g, *needed)
     made = _propagate_by(_by_rule if node.metas is None else _kept_wide, type(node))
     if made is None:
-        return node.propagate(g)
+        return node.propagate(g, *needed)
     if node.metas is None:
-        return made(node, g)
-    grads = made(node, g.float())
+        return made(node, g, *needed)
+    grads = made(node, g.float(), *needed)
     return [x if x is None or meta is not None else x.to(g.dtype) for x, meta in zip(grads, node.metas)]  # of as many
 
 

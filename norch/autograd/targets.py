@@ -18,9 +18,10 @@ class Targets:
     one_by_one {target: (the node it comes from, gradient) as they arrive}: at these they are not added up, and not in
                found
     needed     the nodes to visit, without those of one_by_one
+    visited    the nodes to which gradients go
     """
 
-    __slots__ = ("found", "needed", "one_by_one")
+    __slots__ = ("found", "needed", "one_by_one", "visited")
 
     is_boundary = False
 
@@ -28,6 +29,7 @@ class Targets:
         self.found: dict[Node, Any] = dict.fromkeys(nodes)
         self.one_by_one: dict[Node, list[tuple[Node | None, Any]]] = {node: [] for node in one_by_one}
         self.needed: set[Node] = set()
+        self.visited: set[Node] = set()
 
     def start(self, roots: Iterable[Node]) -> None:
         """Finds the needed nodes of a walk from roots."""
@@ -38,6 +40,7 @@ class Targets:
         for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):
                 needed.add(node)
+        self.visited = needed.union(self.one_by_one)
         needed.difference_update(self.one_by_one)
 
     def ends_at(self, node: Node) -> bool:

@@ -10,6 +10,7 @@ from functions import leaf
 import norch
 from norch._binding.library import lib
 from norch.autograd import Function
+from norch.nn import functional as F
 from norch.testing import assert_close
 
 # ---- the walk ----------------------------------------------------------------------------------------------------
@@ -303,6 +304,55 @@ def test_grad():
     z = y * y
     gy, gx = norch.autograd.grad(z, [y, x])
     assert gy.item() == 12 and gx.item() == 36
+
+
+class Product(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return g * b.conj(), g * a.conj()
+
+
+SEVERAL = {
+    "product": (lambda a, b: a @ b, [(3, 4), (4, 2)]),
+    "broadcast": (lambda a, b: a * b / (b + 3), [(3, 4), (4,)]),
+    "linear": (F.linear, [(5, 3), (2, 3), (2,)]),
+    "conv2d": (F.conv2d, [(2, 3, 6, 6), (4, 3, 3, 3), (4,)]),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (6,), w, b), [(4, 6), (6,), (6,)]),
+    "attention": (F.scaled_dot_product_attention, [(1, 2, 5, 8)] * 3),
+    "a function of a user": (Product.apply, [(3,), (3,)]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_grad_of_one_input_is_that_of_all(name, dtype):
+    function, shapes = SEVERAL[name]
+    if dtype == "complex64" and name not in ("product", "broadcast", "a function of a user"):
+        return
+    given = [norch.randn(shape).to(getattr(norch, dtype)).requires_grad_() for shape in shapes]
+    out = function(*given)
+    whole = norch.autograd.grad(out, given, norch.ones_like(out), retain_graph=True)
+    for create_graph in (False, True):
+        for x, wanted in zip(given, whole, strict=True):
+            (found,) = norch.autograd.grad(out, x, norch.ones_like(out), retain_graph=True, create_graph=create_graph)
+            # Recorded gradients of fused kernels are composed of others, and round otherwise.
+            assert_close(found, wanted, rtol=1e-5 * create_graph, atol=1e-6 * create_graph)
+
+
+def test_grad_computes_only_what_leads_to_an_input():
+    weights = [norch.randn(4, 4, requires_grad=True) for _ in range(3)]
+    x = norch.randn(4, 4, requires_grad=True)
+    out = x @ weights[0] @ weights[1] @ weights[2]
+    for wanted, products in ((x, 3), (weights[0], 3), (weights[2], 1), ([x, *weights], 6)):
+        with norch.profiler.profile() as seen:
+            norch.autograd.grad(out, wanted, norch.ones_like(out), retain_graph=True)
+        assert sum(one.count for one in seen.key_averages() if one.key == "matmul") == products
 
 
 def test_grad_of_a_batch_of_weights():
