@@ -36,6 +36,8 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("quantized", "linear weight".split()),
     ("check", "probabilities quantile nanquantile variances classes counts weights divisors".split()),
     ("join", None),
+    ("grid_sample", "forward input_gradient grid_gradient".split()),
+    ("resample", "forward backward".split()),
     ("host call", None),
 ]
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from norch.program import listing
+
 pytestmark = pytest.mark.host
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,3 +65,8 @@ def test_plans_are_declared_and_not_written_as_structs():
     sources = [*(ROOT / "csrc/families").glob("*.h"), *(ROOT / "csrc/program").glob("*.h")]
     found = {name for path in sources for name in re.findall(r"struct (nr_\w+_plan) \{", path.read_text())}
     assert found == {"nr_nonzero_plan"}
+
+
+def test_a_listing_names_every_family():
+    rows = re.findall(r"^(?:SHARED|PER_ISA|DEVICES|HOST)\(", (ROOT / "csrc/families.def").read_text(), re.M)
+    assert len(listing._FAMILIES) == len(rows) + 1  # and calls of functions of the host
