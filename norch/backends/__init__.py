@@ -153,6 +153,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 def are_deterministic_algorithms_enabled() -> bool:
     """The last argument of use_deterministic_algorithms().
 
+    >>> norch.use_deterministic_algorithms(False)
     >>> norch.are_deterministic_algorithms_enabled()
     False
     """
