@@ -11,7 +11,7 @@ CUDA in aten/src/ATen/autocast_mode.h, for the CPU in autocast_mode.cpp.
     float32   casts to float32
     widest    casts to float32 if an argument has it, else to autocast's dtype
     refused   raises an Error
-    given     casts nothing, nor do the steps of the function
+    off       casts nothing, nor do the steps of the function
     -         no policy: the steps of the function may have some
 
 While no thread casts, a function tests `mode.casting` and goes on. Functions of rows of csrc/ops.def test in C
@@ -139,7 +139,7 @@ def _refused(name: str, dtype: DType, tensors: list[Any]) -> DType:
 
 # Of a policy the dtype to cast to, or None: by the operation, autocast's dtype and the tensors.
 _POLICIES: dict[str, Callable[[str, DType, list[Any]], DType | None]] = {
-    "given": lambda name, dtype, tensors: None,
+    "off": lambda name, dtype, tensors: None,
     "lower": lambda name, dtype, tensors: dtype,
     "float32": _float32,
     "widest": _widest,

@@ -229,7 +229,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 @method
-@policy("given lower")
+@policy("off lower")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix (M, K) times a vector (K).
 
@@ -242,7 +242,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 
 @method
-@policy("given widest")
+@policy("off widest")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors of the same size.
 
@@ -255,7 +255,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 @method
-@policy("given widest")
+@policy("off widest")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """dot() with input conjugated.
 

@@ -191,7 +191,7 @@ def group_norm(
     return normalized(input, weight, bias, -num_groups, eps, True)
 
 
-@policy("- given")
+@policy("- off")
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,

@@ -150,7 +150,7 @@ RENAMED = {
 }  # fmt: skip
 ABSENT = """
 _convolution convolution conv_tbc _thnn_fused_lstm_cell _thnn_fused_gru_cell _scaled_dot_product_flash_attention
-native_layer_norm nll_loss2d multilabel_margin_loss _upsample_nearest_exact1d upsample_nearest2d
+native_layer_norm nll_loss2d _upsample_nearest_exact1d upsample_nearest2d
 _upsample_nearest_exact2d upsample_nearest3d _upsample_nearest_exact3d upsample_linear1d _upsample_bilinear2d_aa
 upsample_trilinear3d upsample_bicubic2d _upsample_bicubic2d_aa
 """
@@ -179,6 +179,6 @@ def test_cuda_has_the_list_of_pytorch(torch: Any) -> None:
     for policy, listed in theirs.items():
         wanted = {name for their in listed - set(ABSENT.split()) for name in RENAMED.get(their, their).split()}
         assert not wanted - ours[policy], policy
-    only_ours = {"linear_with_epilogue", "square", "__rtruediv__", "cross_entropy"}
+    only_ours = {"linear_with_epilogue", "square", "__rtruediv__", "cross_entropy", "contract"}
     known = {name for listed in theirs.values() for their in listed for name in RENAMED.get(their, their).split()}
     assert ours["lower"] | ours["float32"] | ours["widest"] <= known | only_ours

@@ -66,7 +66,7 @@ def _pool(
     return (result, places) if return_indices else result
 
 
-@rename_errors
+@rename_errors(autocast="float32 -")
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -85,7 +85,7 @@ def fractional_max_pool2d(
     return _pool(name, 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 
 
-@rename_errors
+@rename_errors(autocast="float32 -")
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,

@@ -36,7 +36,7 @@ def _unpool(
     return spread.unflatten(-1, sizes)
 
 
-@rename_errors
+@rename_errors(autocast="float32 -")
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Sequence[int] | None = None,

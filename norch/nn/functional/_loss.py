@@ -455,7 +455,7 @@ def multilabel_soft_margin_loss(
     return reduced(loss / input.shape[classes], reduction)
 
 
-@composed
+@composed(autocast="float32")
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,

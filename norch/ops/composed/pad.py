@@ -86,7 +86,7 @@ def _grown(x: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
 
 
 # An element that is copied gets the sum of several gradients.
-_wrapped_at_ends = composed(autocast="given -")(_grown)
+_wrapped_at_ends = composed(autocast="off -")(_grown)
 _mirrored_at_ends = composed(autocast="float32 -")(_grown)
 
 
@@ -138,7 +138,7 @@ def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tens
 # ---- by joins ------------------------------------------------------------------------------------------------------
 
 
-@composed(autocast="given -")  # an element that is copied gets the sum of several gradients
+@composed(autocast="off -")  # an element that is copied gets the sum of several gradients
 def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
     """x with elements from the other end; ends: (axis, before, after)."""
     for dim, before, after in ends:

@@ -17,7 +17,7 @@ from ...autograd.levels import zeros_of
 from ...autograd.record import record
 from ...dtype import DTYPES
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._autocast import in_autocast
+from .._autocast import autocast, in_autocast
 from .._checks import on_one_device
 from .._entry import composed
 from .._operand import as_operand
@@ -113,7 +113,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
 
 
 @method(inplace=True)
-@composed(autocast="given lower")
+@composed(autocast="off lower")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), as addmm().
 
@@ -149,7 +149,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
 
 
 @method(inplace=True)
-@composed(autocast="given lower")
+@composed(autocast="off lower")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted.
 
@@ -304,10 +304,14 @@ def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> 
     labels_b = tuple(common.get(axis, a.ndim + axis) for axis in range(b.ndim))
     kept = [label for axis, label in enumerate(labels_a) if axis not in of_a]
     kept += [label for axis, label in enumerate(labels_b) if axis not in of_b]
-    return contract(name, (a, b), (labels_a, labels_b), tuple(kept))
+    return (_in_part if kept else _in_whole)(name, (a, b), (labels_a, labels_b), tuple(kept))
 
 
-@composed(autocast="given widest")
+# Over some axes: a matrix product. Over all of them: dot().
+_in_part, _in_whole = autocast("- widest")(contract), autocast("off widest")(contract)
+
+
+@composed(autocast="off widest")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """out[..., o] = sum of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o].
 
@@ -379,7 +383,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
 
 
-@method(composed=True, autocast="given widest")
+@method(composed=True, autocast="off widest")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three elements along dim (default: the first axis of size 3).
 

@@ -12,6 +12,7 @@ from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.function import Outputs
 from ...errors import ShapeError
+from .._autocast import autocast
 from .._operand import tensor_of
 from ..composed.diagonal import tril
 from ..copy import cat
@@ -30,6 +31,7 @@ def _no_backward(g: Outputs, rest: Any) -> Any:
 _Geqrf = derivative("geqrf", ("A",), backward=_no_backward)
 
 
+@autocast("float32 -")
 def geqrf(A: Tensor) -> geqrf_result:
     """(a, tau) of the QR decomposition of A (..., M, N): a (..., M, N) holds R in its upper triangle and below it the
     reflections whose product is Q, tau (..., K) their factors, K = min(M, N). householder_product() and ormqr() take
@@ -110,6 +112,7 @@ def _reflections(A: Tensor, tau: Tensor, name: str) -> tuple[Tensor, Tensor]:
     return A, tau
 
 
+@autocast("float32 -")
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of input (..., M, N), M >= N,
     and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes.
@@ -125,6 +128,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     return _reflected(A, tau, eye(m, n, dtype=A.dtype, device=A.device).expand(A.shape), False)
 
 
+@autocast("float32 -")
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input
     (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose.
