@@ -9,8 +9,7 @@ from typing import Any, TypeVar, overload
 
 from .._package.exports import publish
 from .._tensor.handle import Handle
-from ..autograd.autocast import DEVICE_TYPES, current, using
-from ..autograd.grad_mode import mode
+from ..autograd.autocast import DEVICE_TYPES, Setting, current, set_current, using
 from ..cuda import is_available
 from ..dtype import bfloat16, float16, float64
 from ..dtype import dtype as DType
@@ -91,7 +90,7 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     >>> norch.set_autocast_enabled("cpu", False)
     """
     i, setting = _position(device_type, "set_autocast_enabled"), current()
-    mode.autocast = setting.changed(enabled=_with(setting.enabled, i, bool(enabled)))
+    set_current(setting.changed(enabled=_with(setting.enabled, i, bool(enabled))))
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
@@ -102,7 +101,7 @@ def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     i, setting = _position(device_type, "set_autocast_dtype"), current()
     if not isinstance(dtype, DType):
         raise TypeError(f"set_autocast_dtype: dtype must be a norch.dtype, not {type(dtype).__name__}")
-    mode.autocast = setting.changed(dtypes=_with(setting.dtypes, i, dtype))
+    set_current(setting.changed(dtypes=_with(setting.dtypes, i, dtype)))
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
@@ -110,7 +109,7 @@ def set_autocast_cache_enabled(enabled: bool) -> None:
 
     >>> norch.set_autocast_cache_enabled(True)
     """
-    mode.autocast = current().changed(caching=bool(enabled))
+    set_current(current().changed(caching=bool(enabled)))
 
 
 def clear_autocast_cache() -> None:
@@ -164,15 +163,19 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
         self._caching = current().caching if cache_enabled is None else bool(cache_enabled)
         self._restores = []
 
-    def __enter__(self) -> Any:
+    def _changed(self) -> Setting:
+        """The thread's setting with that of this object. It is not kept here: its casts go with the last `with` that
+        has it."""
         before, i = current(), self._position
-        setting = before.changed(  # not kept here: its casts go with the last `with` that has it
+        return before.changed(
             enabled=_with(before.enabled, i, self._enabled),
             dtypes=_with(before.dtypes, i, self.fast_dtype),
             caching=self._caching,
             cache={} if before.cache is None else before.cache,
         )
-        return self._enter(setting)
+
+    def __enter__(self) -> Any:
+        return self._enter(self._changed())
 
     def __call__(self, function: F) -> F:
         if not callable(function):
@@ -180,7 +183,7 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
 
         @functools.wraps(function)
         def inside(*arguments: Any, **named: Any) -> Any:
-            with self:
+            with using(self._changed()):  # an object for each call, as several threads may be inside
                 return function(*arguments, **named)
 
         return inside  # type: ignore[return-value]

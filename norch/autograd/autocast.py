@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from functools import partial
+from threading import get_ident
 
 from .._package.guard import Guard
 from .._package.typing import Any
@@ -70,6 +72,28 @@ _DEFAULT = Setting()
 def current() -> Setting:
     """That of this thread."""
     return mode.autocast or _DEFAULT
+
+
+class _Reset:
+    """Resets the setting of a thread when the thread ends; mode.casting would stay True otherwise."""
+
+    def __init__(self) -> None:
+        self._thread = get_ident()
+
+    # Defaults, as a module may have lost its globals when the interpreter exits.
+    def __del__(self, mode: Any = mode, default: Setting = _DEFAULT, get_ident: Callable[[], int] = get_ident) -> None:
+        if get_ident() == self._thread:  # not in a forked child, whose other threads have ended
+            mode.autocast = default
+
+
+_local = threading.local()
+
+
+def set_current(setting: Setting) -> None:
+    """Changes that of this thread, outside any `with`."""
+    if not hasattr(_local, "reset"):
+        _local.reset = _Reset()
+    mode.autocast = setting
 
 
 class using(Guard):  # noqa: N801  (as no_grad)

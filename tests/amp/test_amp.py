@@ -131,6 +131,51 @@ def test_each_thread_has_its_own() -> None:
     assert found == [norch.float32, norch.float16]
 
 
+def test_a_decorator_leaves_each_of_its_threads_as_it_was() -> None:
+    """The thread that entered first leaves first."""
+    entered, left = [threading.Event(), threading.Event()], threading.Event()
+    found: list[Any] = [None, None]
+
+    @norch.autocast("cpu")
+    def inside(i: int) -> None:
+        entered[i].set()
+        entered[1].wait()
+        if i == 1:
+            left.wait()
+
+    def first() -> None:
+        with norch.autocast("cpu", norch.float16):
+            inside(0)
+            found[0] = (ones(2, 2) @ ones(2, 2)).dtype
+            left.set()
+
+    def second() -> None:
+        entered[0].wait()
+        inside(1)
+        found[1] = (ones(2, 2) @ ones(2, 2)).dtype
+
+    threads = [threading.Thread(target=target) for target in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [norch.float16, norch.float32]
+
+
+def test_it_ends_with_its_thread() -> None:
+    casts = []
+
+    def other() -> None:
+        norch.set_autocast_enabled("cpu", True)
+        norch.set_autocast_dtype("cpu", norch.float16)
+        casts.append(mode.casting)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert casts == [True] and not mode.casting
+
+
 def test_an_exception_ends_it() -> None:
     with pytest.raises(ZeroDivisionError), norch.autocast("cpu"):
         raise ZeroDivisionError
