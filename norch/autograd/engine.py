@@ -27,7 +27,7 @@ from .derivative import OpNode
 from .grad_mode import mode, set_grad_enabled
 from .halves import HALVES
 from .halves import propagate as propagate_halves
-from .hooks import add_to_grad, call_after, call_hooks, call_post_accumulate_hooks, check_gradient, retaining
+from .hooks import add_to_grad, call_after, call_before, call_hooks, call_post_hooks, check_gradient, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
@@ -87,8 +87,7 @@ def _add_found(inputs: list[Any], nodes: list[Node], targets: Targets, create_gr
     for x, node in zip(inputs, nodes, strict=True):
         g, targets.found[node] = targets.found[node], None  # an input may be listed twice
         if g is not None and type(node) is Leaf:
-            _accumulate(node, g, False, create_graph)
-            call_post_accumulate_hooks(node, g)
+            _arrive(node, g, create_graph)
         elif g is not None and type(x) is GradientEdge:
             raise Error(f"backward: inputs has an edge of {node.name()}, which has no .grad; grad() returns gradients")
         elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
@@ -210,11 +209,11 @@ def visit(
                 node = None
                 continue
         elif type(node) is Leaf:
-            _accumulate(node, g, False, create_graph)
-            if node.hooks is not None:
-                call_post_accumulate_hooks(node, g)
+            _arrive(node, g, create_graph)
             node = None
             continue
+        if hooks is not None:
+            g = call_before(hooks, g)
         if (
             node.partial
             and hooks is None
@@ -227,7 +226,9 @@ def visit(
             node = None
             continue
         edges = node.edges  # propagate may give the node others, for later walks (program/joint.py)
-        if targets is not None and isinstance(node, OpNode):
+        if g is None:
+            grad_inputs = node.without_gradient()
+        elif targets is not None and isinstance(node, OpNode):
             grad_inputs = _propagate(node, g, targets.visited)
         elif may_be_complex and node.holomorphic:
             grad_inputs = _conjugated(node, g)
@@ -378,6 +379,14 @@ def _collect(dependencies: dict[Leaf, int], gradients: dict[Node, Any], leaf: Le
 
 def _finish(leaf: Leaf, g: Any, create_graph: bool) -> None:
     """Calls the hooks of a leaf whose gradient is complete, and adds it to .grad."""
-    g = call_hooks(leaf.hooks or [], g)
-    _accumulate(leaf, g, False, create_graph)
-    call_post_accumulate_hooks(leaf, g)
+    _arrive(leaf, call_hooks(leaf.hooks or [], g), create_graph)
+
+
+def _arrive(leaf: Leaf, g: Any, create_graph: bool) -> None:
+    """Adds a gradient to the .grad of a leaf, between the hooks of its node."""
+    if leaf.hooks is not None:
+        g = call_before(leaf.hooks, g)
+    if g is not None:
+        _accumulate(leaf, g, False, create_graph)
+    if leaf.hooks is not None:
+        call_post_hooks(leaf, g)

@@ -162,15 +162,12 @@ class Function(Node):
         return tuple(given)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        if isinstance(g, Outputs):
-            grads = [g.get(i) for i in range(len(self._output_shapes))]
-            if self._materialize:
-                grads = [
-                    zeros_of(like) if one is None and like is not None else one
-                    for one, like in zip(grads, self._output_shapes, strict=True)
-                ]
-        else:
-            grads = [g]
+        grads = [g.get(i) for i in range(len(self._output_shapes))] if isinstance(g, Outputs) else [g]
+        if self._materialize:
+            grads = [
+                zeros_of(like) if one is None and like is not None else one
+                for one, like in zip(grads, self._output_shapes, strict=True)
+            ]
         result = type(self).backward(self, *grads)
         listed = result if isinstance(result, tuple) else (result,)
         while len(listed) > len(self.edges) and listed[-1] is None:
@@ -180,6 +177,9 @@ class Function(Node):
                 f"{self.name()}: backward returned {len(listed)} gradients for {len(self.edges)} arguments of forward"
             )
         return tuple(map(self._fitting, listed, self._input_shapes))
+
+    def without_gradient(self) -> tuple[Any, ...]:
+        return self.propagate(None)
 
     def _fitting(self, g: Any, like: Any) -> Any:
         """A gradient from the user's backward, summed and cast to the shape and dtype of its input."""

@@ -43,9 +43,8 @@ def add_hook(hooks: dict[int, Any], hook: Any, first: bool = False) -> Removable
 
 
 def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
-    """Adds a hook to those of node; hooks of the node itself follow those of its tensor. The handle keeps no graph
-    alive."""
-    node.hooks = sorted([*(node.hooks or ()), hook], key=lambda one: type(one) is BeforeNode)
+    """Adds a hook to those of node. The handle keeps no graph alive."""
+    node.hooks = [*(node.hooks or ()), hook]
     known = weakref.ref(node)
 
     def take() -> None:
@@ -71,13 +70,18 @@ class UserHook:
 class BeforeNode(UserHook):
     """The hook of Node.register_prehook(): is called with the gradient of the result, in a tuple."""
 
-    def __call__(self, g: Any) -> Any:
-        (changed,) = _returned(self.hook((g,)), (g,), "register_prehook")
-        return g.new_zeros(g.shape) if changed is None else changed
-
 
 class AfterNode(UserHook):
     """The hook of Node.register_hook(): is called with the gradients of the inputs, and with that of the result."""
+
+
+def call_before(hooks: list[Any], g: Any) -> Any:
+    """g, which may be None, after the hooks of Node.register_prehook(). They may leave None."""
+    for hook in tuple(hooks):
+        if type(hook) is BeforeNode:
+            (changed,) = _returned(hook.hook((g,)), (g,), "register_prehook")
+            g = changed if changed is None or changed is g else changed.to(g)
+    return g
 
 
 def call_after(hooks: list[Any], grad_inputs: Any, g: Any) -> tuple[Any, ...]:
@@ -144,13 +148,13 @@ def call_hooks(hooks: list[Any], g: Any) -> Any:
     return g
 
 
-def call_post_accumulate_hooks(leaf: Any, g: Any) -> None:
+def call_post_hooks(leaf: Any, g: Any) -> None:
     """Calls the hooks of a leaf that follow the update of its .grad by g."""
     tensor = leaf.tensor()
-    call_after(leaf.hooks or [], (), g)
     for hook in tuple(leaf.hooks or ()):
         if type(hook) is PostAccumulateHook and tensor is not None:
             hook.hook(tensor)
+    call_after(leaf.hooks or [], (), g)
 
 
 def check_gradient(gradient: Any, of: Any, name: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .._binding.library import lib
 from .._package.typing import TYPE_CHECKING, Any
@@ -70,6 +70,10 @@ class Node(NodeBase):
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         raise NotImplementedError(f"{self.name()} has no derivative")
+
+    def without_gradient(self) -> Sequence[Any]:
+        """propagate(None), where a hook has left no gradient."""
+        return [None] * len(self.edges)
 
     def add_to(self, whole: Any, g: Any) -> None:
         """For a partial node: adds the gradient that propagate(g) would return to whole, in place."""

@@ -199,14 +199,85 @@ def test_a_hook_of_a_node_returns_none_for_no_gradient():
     z.grad_fn.register_hook(lambda grads, of: (None, grads[1] * 2))
     z.sum().backward()
     assert x.grad is None and y.grad.tolist() == [2.0, 2.0]
-    z = x * 3
-    z.grad_fn.register_prehook(lambda g: (None,))
-    z.sum().backward()
-    assert x.grad.tolist() == [0.0, 0.0]
     z = x * norch.ones(2)
     z.grad_fn.register_hook(lambda grads, of: (grads[0], of[0]))
     with pytest.raises(norch.Error, match="register_hook: a hook returned a gradient in place of None"):
         z.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "x * y",
+        "x * 3",
+        "x.exp()",
+        "x[:1]",
+        "x[None] @ y[:, None]",
+        "m.cat([x, y])",
+        "x.sum()",
+        "x.double()",
+        "x.max(0)[0]",
+    ],
+)
+@pytest.mark.parametrize("further", [False, True])
+def test_a_prehook_of_a_node_may_leave_no_gradient(torch, call, further):
+    results = []
+    for m in (norch, torch):
+        x, y = (m.ones(2, requires_grad=True) for _ in range(2))
+        z, seen = eval(call, {"m": m, "x": x, "y": y}), []
+        z.grad_fn.register_prehook(lambda g: (None,))
+        if further:
+            z.grad_fn.register_prehook(seen.append)
+        z.grad_fn.register_hook(lambda grads, of, seen=seen: seen.append((grads, of)))
+        (z * 2).sum().backward()
+        results.append((x.grad, y.grad, seen))
+    assert results[0] == results[1] and results[0][0] is None
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_a_prehook_of_a_function_may_leave_no_gradient(torch, materialize):
+    results = []
+    for m in (norch, torch):
+        seen = []
+
+        class Twice(m.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.set_materialize_grads(materialize)
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g, seen=seen, m=m):
+                seen.append(g if g is None else g.tolist())
+                return m.ones(2)
+
+        x = m.ones(2, requires_grad=True)
+        y = Twice.apply(x)
+        y.grad_fn.register_prehook(lambda g: (None,))
+        y.sum().backward()
+        results.append((seen, x.grad.tolist()))
+    assert results[0] == results[1]
+
+
+def test_prehooks_of_a_node_come_after_its_gradient_is_collected(torch):
+    """grad() returns that of the result; the node of a leaf is visited by backward() only."""
+    results = []
+    for m in (norch, torch):
+        x, seen = m.ones(2, requires_grad=True), []
+        y = x * 2
+        y.grad_fn.register_prehook(lambda g: (g[0] * 5,))
+        leaf = y.grad_fn.next_functions[0][0]
+        leaf.register_prehook(lambda g: (g[0] * 7,))
+        leaf.register_hook(lambda g, of, seen=seen: seen.append((lists(g), lists(of))))
+        x.register_post_accumulate_grad_hook(lambda x, seen=seen: seen.append(lists([x.grad])))
+        found = [lists(m.autograd.grad(y.sum(), of, retain_graph=True)) for of in ([y], [y, x], [x])]
+        y.sum().backward(inputs=[x])
+        results.append((found, seen, x.grad.tolist()))
+        leaf.register_prehook(lambda g: (None,))
+        x.grad = None
+        (x * 3).sum().backward()
+        results[-1] += (x.grad,)
+    assert results[0] == results[1] and len(results[0][1]) == 4
 
 
 def test_inputs_that_get_no_gradient_are_left_alone():
