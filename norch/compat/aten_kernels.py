@@ -80,6 +80,12 @@ def attention(
     return found, scores.logsumexp(-1)
 
 
+def _safe_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """F.softmax(), 0 where all of a row is -inf."""
+    hidden = (input == float("-inf")).all(dim, keepdim=True)
+    return F.softmax(input.masked_fill(hidden, 0.0), dim, dtype=dtype).masked_fill(hidden, 0.0)
+
+
 def _to_copy(input: Tensor, *, dtype: Any = None, device: Any = None, **of_layout: Any) -> Tensor:
     """Tensor.to() that always copies."""
     return input.to(device or input.device, dtype or input.dtype, copy=True)
@@ -88,6 +94,7 @@ def _to_copy(input: Tensor, *, dtype: Any = None, device: Any = None, **of_layou
 KERNELS: dict[str, Callable[..., Any]] = {
     "_convolution": convolution, "convolution": convolution, "native_batch_norm": native_batch_norm,
     "native_group_norm": native_group_norm, "native_layer_norm": native_layer_norm, "_to_copy": _to_copy,
+    "_safe_softmax": _safe_softmax,
     "_scaled_dot_product_flash_attention_for_cpu": attention,
     "_log_softmax": lambda input, dim, half_to_float=False: F.log_softmax(input, dim),
     "_softmax": lambda input, dim, half_to_float=False: F.softmax(input, dim),

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from math import prod
+from math import copysign, prod
 from types import SimpleNamespace
 from typing import Any
 
 import norch
 
 from .._package.exports import publish
+from ..nn import functional as F
 from ..overrides import TorchFunctionMode
 from ..tensor import Tensor
 from . import aten
@@ -147,10 +148,16 @@ def _product(call: Any, a: Tensor, b: Tensor) -> Any:
 
 def _convolution(transposed: bool) -> Any:
     def lowered(call: Any, a: Any) -> Any:
-        if a.input.ndim != a.weight.ndim - 1:
-            return call("convolution", *aten.convolution(a, transposed))
-        out = call("convolution", call("unsqueeze", a.input, 0), *aten.convolution(a, transposed)[1:])
-        return call("squeeze", out, 0)
+        x, weight, bias, stride, padding, dilation, *more = aten.convolution(a, transposed)
+        if isinstance(a.padding, str) and a.padding != "valid" and (a.padding != "same" or {*stride} != {1}):
+            refusing = getattr(F, f"conv{len(stride)}d")
+            return refusing(x, weight, bias, a.stride, a.padding, a.dilation, a.groups)
+        batched = x.ndim == weight.ndim
+        x = x if batched else call("unsqueeze", x, 0)
+        if a.padding == "same" and any(odd := [step * (n - 1) % 2 for step, n in zip(dilation, weight.shape[2:])]):
+            x = call("constant_pad_nd", x, [n for one in reversed(odd) for n in (0, one)], 0.0)
+        out = call("convolution", x, weight, bias, stride, padding, dilation, *more)
+        return out if batched else call("squeeze", out, 0)
 
     return lowered
 
@@ -161,18 +168,21 @@ def _attention(call: Any, a: Any) -> Any:
     if a.query.ndim == a.key.ndim == 4 and one and not a.dropout_p and plain and not a.enable_gqa:
         kernel = "_scaled_dot_product_flash_attention_for_cpu"
         return call(kernel, a.query, a.key, a.value, 0.0, a.is_causal, attn_mask=mask, scale=a.scale)[0]
-    scale = (a.query.shape[-1] ** -0.5 if a.scale is None else a.scale) ** 0.5
+    if a.is_causal and mask is not None:  # is refused
+        return F.scaled_dot_product_attention(a.query, a.key, a.value, mask, is_causal=True)
+    product = a.query.shape[-1] ** -0.5 if a.scale is None else a.scale
+    scale = abs(product) ** 0.5
     key, value = a.key, a.value
     if a.enable_gqa:
         key, value = (x.repeat_interleave(a.query.shape[-3] // x.shape[-3], -3) for x in (key, value))
-    query = call("mul", a.query, scale)
+    query = call("mul", a.query, copysign(scale, product))
     scores = _product(call, query, call("mul", call("transpose", key, -2, -1), scale))
     if a.is_causal:
         mask = scores.new_ones(scores.shape[-2:], dtype=norch.bool).tril()
     if mask is not None:
         hidden = mask.dtype is norch.bool
         scores = call("masked_fill", scores, ~mask, float("-inf")) if hidden else call("add", scores, mask)
-    weights = call("_softmax", scores, -1, False)
+    weights = call("_safe_softmax", scores, -1)
     weights = call("dropout", weights, a.dropout_p, True) if a.dropout_p else weights
     return _product(call, weights, value)
 

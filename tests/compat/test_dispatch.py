@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import importlib
 import pickle
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -50,6 +51,7 @@ CALLS = {
     "folded": lambda lib, F, x: x(2, 3, 4) @ x(4, 5), "bmm": lambda lib, F, x: x(2, 1, 3, 4) @ x(6, 4, 5),
     "conv1d": lambda lib, F, x: F.conv1d(x(2, 4, 8), x(6, 2, 3), groups=2, padding=1),
     "unbatched": lambda lib, F, x: F.conv2d(x(4, 8, 8), x(6, 4, 3, 3)),
+    "same": lambda lib, F, x: F.conv2d(x(1, 4, 5, 5), x(6, 4, 2, 3), padding="same"),
     "transposed": lambda lib, F, x: F.conv_transpose2d(x(1, 4, 5, 5), x(4, 3, 2, 2), stride=2),
     "attention": lambda lib, F, x: F.scaled_dot_product_attention(x(2, 3, 4, 5), x(2, 3, 6, 5), x(2, 3, 6, 5)),
     "masked": lambda lib, F, x: F.scaled_dot_product_attention(x(2, 4, 5), x(2, 6, 5), x(2, 6, 5), x(4, 6)),
@@ -67,6 +69,51 @@ def test_a_dispatch_mode_gets_the_operators_of_pytorch(call: Any) -> None:
     assert mine == theirs
 
 
+HIDDEN = [[True, False, True], [False, False, False]]
+VALUES = {
+    "even kernel": lambda F, x: F.conv2d(x(1, 2, 5, 6), x(3, 2, 2, 4), x(3), padding="same"),
+    "odd dilation": lambda F, x: F.conv1d(x(2, 6), x(3, 2, 2), padding="same", dilation=3),
+    "row without a key": lambda F, x: F.scaled_dot_product_attention(
+        x(2, 2, 4), x(2, 3, 4), x(2, 3, 4), norch.tensor(HIDDEN)
+    ),
+    "negative scale": lambda F, x: F.scaled_dot_product_attention(x(2, 2, 4), x(2, 3, 4), x(2, 3, 4), scale=-0.3),
+}
+
+
+@pytest.mark.parametrize("call", VALUES.values(), ids=VALUES)
+def test_operators_of_a_dispatch_mode_compute_what_the_function_does(call: Any) -> None:
+    results = []
+    for mode in (nullcontext(), mode_of(norch)):
+        inputs: list[Any] = []
+
+        def x(*shape: int, inputs: list[Any] = inputs) -> Any:
+            inputs.append(norch.linspace(-1, 1, int(np.prod(shape))).reshape(shape).requires_grad_())
+            return inputs[-1]
+
+        with mode:
+            out = call(norch.nn.functional, x)
+        out.square().sum().backward()
+        results.append((out, *(x.grad for x in inputs)))
+    for wanted, found in zip(*results, strict=True):
+        norch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda F, x: F.conv1d(x(1, 2, 6), x(3, 2, 3), padding="same", stride=2),
+        lambda F, x: F.conv1d(x(1, 2, 6), x(3, 2, 3), padding="full"),
+        lambda F, x: F.scaled_dot_product_attention(x(2, 3, 4), x(2, 3, 4), x(2, 3, 4), x(3, 3), is_causal=True),
+    ],
+)
+def test_a_dispatch_mode_refuses_what_the_function_does(call: Any) -> None:
+    with pytest.raises(norch.ArgumentError) as plain:
+        call(norch.nn.functional, norch.ones)
+    with pytest.raises(norch.ArgumentError) as within, mode_of(norch):
+        call(norch.nn.functional, norch.ones)
+    assert str(plain.value) == str(within.value)
+
+
 def test_a_dispatch_mode_gets_the_operators_of_layers() -> None:
     torch = pytest.importorskip("torch")
     found = []
@@ -76,8 +123,8 @@ def test_a_dispatch_mode_gets_the_operators_of_layers() -> None:
     assert found[0] == found[1] and len(found[0]) == 9
 
 
-# What PyTorch calls otherwise: views of new memory, softmax of masked scores, products with numbers.
-SAME = {"_unsafe_view": "view", "_safe_softmax": "_softmax", "mul.Scalar": "mul.Tensor", "squeeze_": "squeeze"}
+# What PyTorch calls otherwise: views of new memory, products with numbers.
+SAME = {"_unsafe_view": "view", "mul.Scalar": "mul.Tensor", "squeeze_": "squeeze"}
 _MADE = ("aten.zeros", "aten.ones", "aten.empty", "aten.detach")
 
 
