@@ -113,8 +113,8 @@ class using(Guard):  # noqa: N801  (as no_grad)
 
 
 def autocast_off() -> using:
-    """For a `with` that takes dtypes as they are: backward those that forward took, calls in place and with out= those
-    given."""
+    """For a `with` in which nothing is cast: backward() keeps the dtypes of forward, calls in place and with out= keep
+    those of their arguments."""
     return using(current().off)
 
 

@@ -158,19 +158,19 @@ def _cast(value: Any, to: DType, device: int, setting: Setting) -> Any:
             return value
         is_weight = x._view is None and type(x._node) is Leaf and x._dtype == _FLOAT32
         if is_weight and setting.caching and setting.cache is not None:
-            return _kept_cast(x, to, setting.cache)
+            return _cached_cast(x, to, setting.cache)
         return cast(x, to)
     if type(value) in (list, tuple):
         return type(value)([_cast(part, to, device, setting) for part in value])
     return value
 
 
-def _kept_cast(x: Any, to: DType, kept: dict[Any, Any]) -> Any:
+def _cached_cast(x: Any, to: DType, cache: dict[Any, Any]) -> Any:
     """The cast of a weight, cached until the weight is written to or replaced."""
     key = id(x), to.code, mode.enabled  # without a graph it has no history
     count = x._version_counter
-    now = (x, x._node, x._address, 0 if count is None else count[0])
-    known = kept.get(key)
-    if known is None or known[0] != now[1:] or known[1] is not x:
-        known = kept[key] = (now[1:], x, cast(x, to))
-    return known[2]
+    state = x._node, x._address, 0 if count is None else count[0]
+    cached = cache.get(key)
+    if cached is None or cached[0] != state or cached[1] is not x:
+        cached = cache[key] = (state, x, cast(x, to))
+    return cached[2]

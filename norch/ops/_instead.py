@@ -58,19 +58,19 @@ def wraps(function: Any) -> Any:
 def guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
     """A function of a module that calls function, and notices such objects among its arguments where it is refused."""
     if is_row(function) and function.__code__.co_argcount == 1:
-        made = _row_of_1(function)
-        wraps(function)(made).__module__ = module
-        return made
+        wrapper = _row_of_1(function)
+        wraps(function)(wrapper).__module__ = module
+        return wrapper
     code = function.__code__
     make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
     if make is None:
-        made = _taking_all(function, refusals)
+        wrapper = _taking_all(function, refusals)
     else:  # with the names and defaults of the function, which costs a call less than *arguments do
-        made = make(function, refusals)
-        made.__code__ = made.__code__.replace(co_varnames=(*code.co_varnames[: code.co_argcount], "error"))
-        made.__defaults__ = function.__defaults__
-    wraps(function)(made).__module__ = module
-    return made
+        wrapper = make(function, refusals)
+        wrapper.__code__ = wrapper.__code__.replace(co_varnames=(*code.co_varnames[: code.co_argcount], "error"))
+        wrapper.__defaults__ = function.__defaults__
+    wraps(function)(wrapper).__module__ = module
+    return wrapper
 
 
 def is_row(function: Any) -> bool:
@@ -85,14 +85,14 @@ def function_of(method: Any) -> Any:
     if code.co_argcount != 1 or code.co_flags & _TAKES_MORE:
         return guarded(method, "norch", (TypeError, AttributeError))
 
-    def made(input: Any) -> Any:  # the method need not look at its tensor
+    def wrapper(input: Any) -> Any:  # the method need not look at its tensor
         if isinstance(input, Handle):
             return method(input)
         error = TypeError(f"{method.__name__}: expected a tensor, not {type(input).__name__}")
-        return instead(made, (input,), {}, error)
+        return instead(wrapper, (input,), {}, error)
 
-    wraps(method)(made).__module__ = "norch"
-    return made
+    wraps(method)(wrapper).__module__ = "norch"
+    return wrapper
 
 
 def guard(namespace: dict[str, Any], names: str) -> None:
@@ -102,66 +102,66 @@ def guard(namespace: dict[str, Any], names: str) -> None:
 
 
 def _taking_all(function: Any, refusals: Any) -> Any:
-    def made(*arguments: Any, **named: Any) -> Any:
+    def wrapper(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
         except refusals as error:
-            return instead(made, arguments, named, error)
+            return instead(wrapper, arguments, named, error)
 
-    return made
+    return wrapper
 
 
 def _row_of_1(function: Any) -> Any:
     call = function.call
 
-    def made(input: Any) -> Any:
+    def wrapper(input: Any) -> Any:
         try:
             out = call(input)
             return out if out is not NotImplemented else function(input)
         except TypeError as error:
-            return instead(made, (input,), {}, error)
+            return instead(wrapper, (input,), {}, error)
 
-    return made
+    return wrapper
 
 
 def _taking_1(function: Any, refusals: Any) -> Any:
-    def made(a: Any) -> Any:
+    def wrapper(a: Any) -> Any:
         try:
             return function(a)
         except refusals as error:
-            return instead(made, (a,), {}, error)
+            return instead(wrapper, (a,), {}, error)
 
-    return made
+    return wrapper
 
 
 def _taking_2(function: Any, refusals: Any) -> Any:
-    def made(a: Any, b: Any) -> Any:
+    def wrapper(a: Any, b: Any) -> Any:
         try:
             return function(a, b)
         except refusals as error:
-            return instead(made, (a, b), {}, error)
+            return instead(wrapper, (a, b), {}, error)
 
-    return made
+    return wrapper
 
 
 def _taking_3(function: Any, refusals: Any) -> Any:
-    def made(a: Any, b: Any, c: Any) -> Any:
+    def wrapper(a: Any, b: Any, c: Any) -> Any:
         try:
             return function(a, b, c)
         except refusals as error:
-            return instead(made, (a, b, c), {}, error)
+            return instead(wrapper, (a, b, c), {}, error)
 
-    return made
+    return wrapper
 
 
 def _taking_4(function: Any, refusals: Any) -> Any:
-    def made(a: Any, b: Any, c: Any, d: Any) -> Any:
+    def wrapper(a: Any, b: Any, c: Any, d: Any) -> Any:
         try:
             return function(a, b, c, d)
         except refusals as error:
-            return instead(made, (a, b, c, d), {}, error)
+            return instead(wrapper, (a, b, c, d), {}, error)
 
-    return made
+    return wrapper
 
 
 _TAKES_MORE = 4 | 8  # CO_VARARGS, CO_VARKEYWORDS

@@ -66,9 +66,9 @@ def take_out(namespace: dict[str, Any], names: str) -> None:
     for name in listed:
         function = namespace[name]
         if function not in wrapped:
-            known = function.__name__
-            is_other = known not in listed or namespace[known] is not function
-            wrapped[function] = _with_out(function, name if is_other else known, namespace["__name__"])
+            declared = function.__name__
+            is_other = declared not in listed or namespace[declared] is not function
+            wrapped[function] = _with_out(function, name if is_other else declared, namespace["__name__"])
         namespace[name] = wrapped[function]
 
 
@@ -98,19 +98,19 @@ def _with_out(function: Any, name: str, module: str) -> Function:
     code: Any = code_of(function)
     count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
     if hasattr(function, "has_out"):  # it needs no other wrapper, only to say so
-        made, inner = function.has_out(), function.__wrapped__
+        wrapper, inner = function.has_out(), function.__wrapped__
     elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
-        made = _of_any(function)
+        wrapper = _of_any(function)
     else:
         names = code.co_varnames[: count + options]
-        made = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function, names[-1])
-        own = made.__code__.co_varnames[count + options + 2 :]
-        made.__code__ = made.__code__.replace(co_varnames=(*names[:count], "more", *names[count:], "out", *own))
-        made.__defaults__ = (*(function.__defaults__ or ()), *made.__defaults__)
-    made.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)
-    made.__name__ = made.__qualname__ = name
-    made.__doc__, made.__module__ = function.__doc__, module
-    return made
+        wrapper = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function, names[-1])
+        rest = wrapper.__code__.co_varnames[count + options + 2 :]
+        wrapper.__code__ = wrapper.__code__.replace(co_varnames=(*names[:count], "more", *names[count:], "out", *rest))
+        wrapper.__defaults__ = (*(function.__defaults__ or ()), *wrapper.__defaults__)
+    wrapper.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)
+    wrapper.__name__ = wrapper.__qualname__ = name
+    wrapper.__doc__, wrapper.__module__ = function.__doc__, module
+    return wrapper
 
 
 _TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
@@ -123,57 +123,57 @@ _TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
 
 
 def _of_one(function: Function, name: str) -> Any:
-    def made(x: Any, more: Any = ..., out: Any = None) -> Any:
+    def wrapper(x: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x) if out is None and more is ... else _asked(function, (x,), more, out)
         except TypeError as error:
-            return instead(made, (x,), {} if out is None else {"out": out}, error)
+            return instead(wrapper, (x,), {} if out is None else {"out": out}, error)
 
-    return made
+    return wrapper
 
 
 def _of_two(function: Function, name: str) -> Any:
-    def made(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
+    def wrapper(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x, y) if out is None and more is ... else _asked(function, (x, y), more, out)
         except TypeError as error:
-            return instead(made, (x, y), {} if out is None else {"out": out}, error)
+            return instead(wrapper, (x, y), {} if out is None else {"out": out}, error)
 
-    return made
+    return wrapper
 
 
 def _of_three(function: Function, name: str) -> Any:
-    def made(x: Any, y: Any, z: Any, more: Any = ..., out: Any = None) -> Any:
+    def wrapper(x: Any, y: Any, z: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x, y, z) if out is None and more is ... else _asked(function, (x, y, z), more, out)
         except TypeError as error:
-            return instead(made, (x, y, z), {} if out is None else {"out": out}, error)
+            return instead(wrapper, (x, y, z), {} if out is None else {"out": out}, error)
 
-    return made
+    return wrapper
 
 
 def _of_two_and_option(function: Function, name: str) -> Any:
-    def made(x: Any, y: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
+    def wrapper(x: Any, y: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
         try:
             if out is None and more is ... and option is ...:
                 return function(x, y)
             return _asked(function, (x, y), more, out, _options(name, option))
         except TypeError as error:
-            return instead(made, (x, y), _options(name, option, out), error)
+            return instead(wrapper, (x, y), _options(name, option, out), error)
 
-    return made
+    return wrapper
 
 
 def _of_three_and_option(function: Function, name: str) -> Any:
-    def made(x: Any, y: Any, z: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
+    def wrapper(x: Any, y: Any, z: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
         try:
             if out is None and more is ... and option is ...:
                 return function(x, y, z)
             return _asked(function, (x, y, z), more, out, _options(name, option))
         except TypeError as error:
-            return instead(made, (x, y, z), _options(name, option, out), error)
+            return instead(wrapper, (x, y, z), _options(name, option, out), error)
 
-    return made
+    return wrapper
 
 
 def _options(name: str, option: Any, out: Any = None) -> dict[str, Any]:
@@ -182,41 +182,41 @@ def _options(name: str, option: Any, out: Any = None) -> dict[str, Any]:
 
 
 def _of_any(function: Function) -> Any:
-    def made(*given: Any, out: Any = None, **named: Any) -> Any:
+    def wrapper(*arguments: Any, out: Any = None, **named: Any) -> Any:
         try:
-            return function(*given, **named) if out is None else written(function, given, named, out)
+            return function(*arguments, **named) if out is None else written(function, arguments, named, out)
         except TypeError as error:
-            return instead(made, given, named if out is None else {**named, "out": out}, error)
+            return instead(wrapper, arguments, named if out is None else {**named, "out": out}, error)
 
-    return made
+    return wrapper
 
 
 def _row_of_one(function: Any, name: str) -> Any:
     call = function.call
 
-    def made(x: Any, more: Any = ..., out: Any = None) -> Any:
+    def wrapper(x: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             if out is None and more is ... and (result := call(x)) is not NotImplemented:
                 return result
             return _asked(function, (x,), more, out)
         except TypeError as error:
-            return instead(made, (x,), {} if out is None else {"out": out}, error)
+            return instead(wrapper, (x,), {} if out is None else {"out": out}, error)
 
-    return made
+    return wrapper
 
 
 def _row_of_two(function: Any, name: str) -> Any:
     call = function.call
 
-    def made(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
+    def wrapper(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             if out is None and more is ... and (result := call(x, y)) is not NotImplemented:
                 return result
             return _asked(function, (x, y), more, out)
         except TypeError as error:
-            return instead(made, (x, y), {} if out is None else {"out": out}, error)
+            return instead(wrapper, (x, y), {} if out is None else {"out": out}, error)
 
-    return made
+    return wrapper
 
 
 _ROWS = {(1, 0): _row_of_one, (2, 0): _row_of_two}
@@ -261,15 +261,15 @@ class Signed:
         return signature_with_out(inspect.signature(self.__wrapped__))
 
 
-def signature_with_out(known: Signature) -> Signature:
+def signature_with_out(signature: Signature) -> Signature:
     """A signature with out= at its end."""
     import inspect
 
-    kind = {"Tensor": "Tensor | None", "Any": "Any"}.get(known.return_annotation, "tuple[Tensor, ...] | None")
+    kind = {"Tensor": "Tensor | None", "Any": "Any"}.get(signature.return_annotation, "tuple[Tensor, ...] | None")
     out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-    parameters = list(known.parameters.values())
+    parameters = list(signature.parameters.values())
     rest = [parameters.pop()] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
-    return known.replace(parameters=[*parameters, out, *rest])
+    return signature.replace(parameters=[*parameters, out, *rest])
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------
@@ -281,8 +281,8 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
         with autocast_off():
             return written(function, arguments, named, out)
     name = function.__name__
-    given = (out,) if isinstance(out, Handle) else tuple(out) if isinstance(out, (tuple, list)) else (None,)
-    for x in given:
+    outs = (out,) if isinstance(out, Handle) else tuple(out) if isinstance(out, (tuple, list)) else (None,)
+    for x in outs:
         if not isinstance(x, Handle):
             raise TypeError(f"{name}: out must be a tensor, or a tuple of them, not {type(out).__name__}")
         if mode.enabled and gradient_edge(x) is not None:
@@ -304,25 +304,25 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
             detached.requires_grad_(wants_grad)  # an error before anything is written
     result = function(*arguments, **named)
     results = (result,) if isinstance(result, Handle) else tuple(result)
-    if isinstance(result, Handle) is not isinstance(out, Handle) or len(results) != len(given):
+    if isinstance(result, Handle) is not isinstance(out, Handle) or len(results) != len(outs):
         kind = "" if isinstance(out, Handle) else f"a {type(out).__name__} of "
-        raise TypeError(f"{name}: the result is {len(results)} tensors, out {kind}{len(given)}")
-    for x, value in zip(given, results):
+        raise TypeError(f"{name}: the result is {len(results)} tensors, out {kind}{len(outs)}")
+    for x, value in zip(outs, results):
         _check(name, x, value)
-    for x, value in zip(given, results):
+    for x, value in zip(outs, results):
         if x.shape == value.shape:
             x.copy_(value)
         else:
             _resize(name, x, value)
         if wants_grad:
             x.requires_grad_()
-    return out if result is results[0] else _tuple(result, given)
+    return out if result is results[0] else _tuple(result, outs)
 
 
-def _tuple(result: Any, given: tuple[Any, ...]) -> Any:
-    """given as a tuple of the kind of result, whose elements may have names."""
+def _tuple(result: Any, outs: tuple[Any, ...]) -> Any:
+    """outs as a tuple of the kind of result, whose elements may have names."""
     kind = type(result)
-    return kind(*given) if hasattr(kind, "_fields") else given
+    return kind(*outs) if hasattr(kind, "_fields") else outs
 
 
 def _row_wrote(function: Any, arguments: tuple[Any, ...], out: Any) -> bool:
