@@ -5,8 +5,8 @@
 /* lgamma(x) for normal x > 0, as in math_hard.h: from 3 on by Stirling's series, from 1 to 3 by a polynomial between
  * the zeros, below 1 as lgamma(x + 1) - log(x). */
 NR_INLINE double nr_lgamma_right(double x) {
-    const bool large = x >= 3.0, small = x < 1.0;
-    double t = small ? x - 1.0 : x - 2.0; /* from the second zero */
+    const bool large = x >= 3.0, small = x <= 1.0; /* at 1, 0 of the other zero: no -0 */
+    double t = small ? x - 1.0 : x - 2.0;          /* from the second zero */
     double high =
         NR_POLY(t, 0.0001798884008053009, -8.1824451191998674e-05, 4.3584988032127069e-05, -2.0244296438057547e-05,
                 2.3377832871042997e-06, -1.0423813294330275e-06, 4.8487533968048041e-06, -2.3012771824866161e-06);

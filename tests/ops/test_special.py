@@ -60,6 +60,15 @@ TAILS = {
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("beside", [[], [0.5], [-0.5], [-2.4570247]])
+def test_lgamma_is_0_without_a_sign_at_1_and_2(dtype: str, beside: list[float]) -> None:
+    for x in (norch.tensor([*beside, *[1.0, 2.0] * 20], dtype=getattr(norch, dtype)), norch.tensor([1.0, 2.0])[:1]):
+        found = x.lgamma()[x >= 1]
+        assert (found == 0).all() and not found.signbit().any()
+
+
+@pytest.mark.kernel
 def test_lgamma_left_of_0_is_rounded_once() -> None:
     """Between its zeros, close to them and to the poles, in place and of every other element."""
     zeros = [-2.4570247, -2.7476826, -3.1435809, -3.9552942, -4.039361, -4.9915447, -9.999999, -30.0, -0.0, -np.inf]
