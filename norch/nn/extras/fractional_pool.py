@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from ...autograd.halves import widened
@@ -28,6 +29,18 @@ def _starts(samples: Any, size: int, count: int, kernel: int) -> Any:
     return last.long()
 
 
+def _of_few(name: str, x: Any, first: Any, kernel: tuple[int, ...]) -> Any:
+    """The maxima, and their places, of windows whose first elements are at `first` (N, C, counts...) of their plane."""
+    elements = arange(1, device=x.device)  # of a window, from its first one
+    for size, window in zip(x.shape[2:], kernel, strict=True):
+        elements = (elements.unsqueeze(-1) * size + arange(window, device=x.device)).flatten()
+    within = first.flatten(2).unsqueeze(-1) + elements  # (N, C, windows, elements)
+    values = x.flatten(2).gather(-1, within.flatten(2)).reshape(within.shape)
+    row = (1, within.shape[-1])
+    result, best = max_pool(name, 2, values, row, row, 0, 1, False, True)
+    return result.reshape(first.shape), within.flatten(2).gather(-1, best.flatten(2)).reshape(first.shape)
+
+
 def _pool(
     name: str, axes: int, input: Any, kernel_size: Any, output_size: Any, output_ratio: Any, return_indices: bool,
     samples: Any,
@@ -52,14 +65,20 @@ def _pool(
         samples = rand(*planes, axes, dtype=x.dtype, device=x.device)
     elif tuple(samples.shape) != (*planes, axes):
         raise ShapeError(f"{name}: _random_samples must have shape {(*planes, axes)}, got {tuple(samples.shape)}")
-    # The maxima of all windows, of which some are taken: (N, C, counts...). PyTorch reads the samples of two axes from
-    # the last one on.
-    maxima, places = max_pool(name, axes, widened(x), kernel, 1, 0, 1, False, True)
-    flat: Any = 0
+    wide: Any = widened(x)
+    first: Any = 0  # the place of each window: that of its first element in the plane, or among all windows
+    # A pass over all windows of two axes takes less time for each element than one of three, whose loops are plain.
+    few = prod(counts) * prod(kernel) * (8 if axes == 2 else 1) < prod(sizes)
     for axis, (size, count, window) in enumerate(zip(sizes, counts, kernel, strict=True)):
+        # PyTorch reads the samples of two axes from the last one on
         starts = _starts(samples[..., axis if axes == 3 else 1 - axis], size, count, window)
-        flat = flat * (size - window + 1) + starts.reshape(*planes, *[count if i == axis else 1 for i in range(axes)])
-    result, places = (one.flatten(2).gather(-1, flat.flatten(2)).reshape(flat.shape) for one in (maxima, places))
+        starts = starts.reshape(*planes, *[count if i == axis else 1 for i in range(axes)])
+        first = first * (size if few else size - window + 1) + starts
+    if few:
+        result, places = _of_few(name, wide, first, kernel)
+    else:  # the maxima of all windows, of which some are taken
+        both = max_pool(name, axes, wide, kernel, 1, 0, 1, False, True)
+        result, places = (one.flatten(2).gather(-1, first.flatten(2)).reshape(first.shape) for one in both)
     result = result.to(x.dtype)
     if len(shape) == axes + 1:
         result, places = result.squeeze(0), places.squeeze(0)
