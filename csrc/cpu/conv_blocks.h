@@ -52,7 +52,9 @@ static int32_t NAME(run_alone)(const nr_layer *layer, const T *from, T *bias, T 
 static int32_t NAME(forward_as_layer)(const nr_call *call) {
     const nr_conv_plan *whole = call->plan;
     nr_conv_plan p = *whole;
-    nr_image x = NAME(image_of)(1, p.in, p.size, p.padding), y = NAME(image_of)(1, p.out, p.result, NULL);
+    int64_t halo[2] = {0, 0};
+    nr_grow_halo(&p, halo);
+    nr_image x = NAME(image_of)(1, p.in, p.size, halo), y = NAME(image_of)(1, p.out, p.result, NULL);
     p.batch = least(p.batch, greatest(1, TURNED_BYTES / (nr_image_bytes(&x) + nr_image_bytes(&y))));
     x.batch = y.batch = p.batch;
     const int64_t x_bytes = nr_image_bytes(&x), y_bytes = nr_image_bytes(&y);
@@ -185,10 +187,7 @@ static int32_t NAME(input_as_layers)(const nr_call *call, NAME(adjoint) * s) {
     int64_t halo[2] = {0, 0}, packed = 0;
     for (int64_t i = 0; i < s->phases; i++) {
         const nr_conv_plan *q = &s->phase[i].plan;
-        for (int d = 0; d < 2; d++) {
-            const int64_t last = q->result[d] - 1 + (q->kernel[d] - 1) * q->dilation[d] - q->padding[d];
-            halo[d] = greatest(halo[d], greatest(q->padding[d], last - (q->size[d] - 1)));
-        }
+        nr_grow_halo(q, halo);
         packed += ceil_div(q->out, LANES) * LANES * q->in * q->kernel[0] * q->kernel[1];
     }
     const bool spread = s->phases > 1;

@@ -345,11 +345,12 @@ static bool NAME(pays_alone)(const nr_conv_plan *p) {
 static bool NAME(takes)(const nr_call *call, bool *from_planes) {
     const nr_conv_plan *p = call->plan;
     const int64_t taps = p->kernel[0] * p->kernel[1];
-    int64_t depth;
+    int64_t depth, halo[2] = {0, 0};
     bool after;
     *from_planes = false;
     if (p->batch == 0 || p->result[0] * p->result[1] == 0 || taps > MOST_TAPS) return false;
-    const int64_t wide = p->size[1] + 2 * p->padding[1] + p->kernel[1] * p->dilation[1] + p->stride[1];
+    nr_grow_halo(p, halo);
+    const int64_t wide = p->size[1] + 2 * halo[1] + p->kernel[1] * p->dilation[1] + p->stride[1];
     if (wide > LONGEST_REACH / LANES / (p->kernel[0] * p->dilation[0] + p->stride[0])) return false; /* int32 offsets */
     if (is_depthwise(p, NR_CONV_FORWARD, true)) return true;
     if (p->groups != 1 || p->in == 0 || p->out == 0 || !NAME(fills)(p)) return false;

@@ -10,6 +10,7 @@
 #define NR_FAMILIES_LAYER_H
 
 #include "../core/backend.h"
+#include "conv.h"
 
 /* float32. Lanes of the last block that stand for no channel may have any value. */
 typedef struct nr_image {
@@ -24,6 +25,17 @@ static inline int64_t nr_image_bytes(const nr_image *image) { return image->batc
 static inline float *nr_image_at(const nr_image *image, int64_t sample, int64_t block, int64_t row, int64_t column) {
     return (float *)image->data + (sample * image->blocks + block) * image->plane +
            (row + image->halo[0]) * image->pitch + (column + image->halo[1]) * image->lanes;
+}
+
+/* Makes the halo as large as the forward convolution p reads outside its source: behind it perhaps further than before
+ * it, as the padding behind may be another one than before. */
+static inline void nr_grow_halo(const nr_conv_plan *p, int64_t halo[2]) {
+    for (int d = 0; d < 2; d++) {
+        const int64_t last = (p->result[d] - 1) * p->stride[d] + (p->kernel[d] - 1) * p->dilation[d] - p->padding[d];
+        const int64_t behind = last - (p->size[d] - 1);
+        if (halo[d] < p->padding[d]) halo[d] = p->padding[d];
+        if (halo[d] < behind) halo[d] = behind;
+    }
 }
 
 #define NR_LAYER_STAGES 8

@@ -212,8 +212,7 @@ static bool lower_conv(lowering *l, int64_t s) {
     }
     if (image >= 0) {
         nr_image *seen = &l->images[image];
-        for (int d = 0; d < 2; d++)
-            if (seen->halo[d] < p->padding[d]) seen->halo[d] = p->padding[d];
+        nr_grow_halo(p, seen->halo);
         lowered->layer.x = seen;
     }
     if (quantized) weight->made = true;

@@ -27,6 +27,8 @@ SHAPES = [
     (1, 150, 140, (27, 33), (4, 4), (2, 1), (3, 3), (1, 2)),
     (1, 132, 136, (30, 26), (4, 4), (2, 2), (4, 5), (3, 3)),
     (3, 64, 64, (122, 120), (3, 3), (1, 1), (1, 1), (1, 1)),  # of two images at a time
+    (1, 64, 64, (14, 15), (2, 2), (1, 1), "same", (1, 1)),  # more zeros behind an axis than before it
+    (2, 70, 66, (13, 12), (3, 4), (1, 1), "same", (2, 1)),
 ]
 
 
@@ -50,7 +52,7 @@ def test_sums_are_those_of_float64(shape: Any) -> None:
         x.requires_grad_()
         y = F.conv2d(x, w, b, **options)
         result += [y, *norch.autograd.grad(y, x, drawn(3, *y.shape).to(dtype))]
-    for mine, exact in zip(found, wanted):
+    for mine, exact in zip(found, wanted, strict=True):
         assert_close(mine.double(), exact, rtol=2e-5, atol=2e-5 * float(exact.detach().abs().amax()))
 
 
