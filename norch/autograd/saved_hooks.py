@@ -59,8 +59,8 @@ def _packed(saved: Any) -> Any:
     if not saved or not _active.hooks:
         return saved
     hooks = _active.hooks[-1]
-    return tuple(  # of what has elements: some only tell a shape
-        _Packed(x, hooks) if isinstance(x, Handle) and x._address else x for x in saved
+    return tuple(  # of what has elements: some only tell a shape; not of numbers, whose tensors all calls share
+        _Packed(x, hooks) if isinstance(x, Handle) and x._address and not x._weak else x for x in saved
     )
 
 

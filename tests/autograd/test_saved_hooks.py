@@ -88,6 +88,20 @@ def test_what_hooks_change_reaches_the_gradient(torch: Any) -> None:
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-6)
 
 
+def test_hooks_do_not_see_numbers(torch: Any) -> None:
+    """Whose tensors all calls share: what a hook writes to one would change the number for the process."""
+    counts = []
+    for m in (norch, torch):
+        seen: list[Any] = []
+        x = m.tensor([1.0, 2.0], requires_grad=True)
+        with m.autograd.graph.saved_tensors_hooks(lambda x: seen.append(x) or x, lambda x: x):  # noqa: B023
+            results = [x * 7.25, 7.25 * x, x / 7.25, x**7.25, 7.25 / x, m.lerp(x, x, 7.25)]
+        assert all(tuple(one.shape) == (2,) for one in seen)
+        counts.append([len(seen), *(m.autograd.grad(y.sum(), x)[0].tolist() for y in results)])
+    np.testing.assert_allclose(counts[0][1:], counts[1][1:], rtol=1e-6)
+    assert counts[0][0] == counts[1][0]
+
+
 def test_hooks_are_refused() -> None:
     with graph.disable_saved_tensors_hooks("not here"), pytest.raises(norch.Error, match="^not here$"):
         with graph.saved_tensors_hooks(lambda x: x, lambda x: x):
