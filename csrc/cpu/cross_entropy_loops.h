@@ -23,8 +23,9 @@ INLINE double OF_DTYPE(mean_below)(const T *restrict x, int64_t n, T top) {
     return sum / (double)n;
 }
 
-/* Loss and kept numbers of rows, at most BLOCK of them. */
-INLINE void OF_DTYPE(some_rows)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t first, int64_t rows) {
+/* Loss and kept numbers of rows, at most BLOCK of them; whether all targets are in range. */
+INLINE bool OF_DTYPE(some_rows)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t first, int64_t rows) {
+    bool found = true;
     const int64_t n = p->n;
     const T *x = (const T *)p->x + first * n;
     T *restrict kept = (T *)p->log_sums + 2 * first;
@@ -36,20 +37,24 @@ INLINE void OF_DTYPE(some_rows)(const nr_cross_entropy_plan *p, T *restrict loss
         for (int64_t r = 0; r < rows; r++) sum[r] = (T)OF_DTYPE(row_exp)(powers, x + r * n, n, top[r], true);
     for (int64_t r = 0; r < rows; r++) sum[r] = log(sum[r]);
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t target = p->target[first + r];
+        const int64_t target = target_of(p, first + r, &found);
         kept[2 * r] = top[r];
         kept[2 * r + 1] = sum[r];
         losses[first + r] = 0;
-        if (target == p->ignored) continue;
+        if (target < 0) continue;
         const T *row = x + r * n;
         losses[first + r] = sum[r] - (T)(1 - p->smoothing) * (row[target] - top[r]);
         if (p->smoothing > 0) losses[first + r] -= (T)(p->smoothing * OF_DTYPE(mean_below)(row, n, top[r]));
     }
+    return found;
 }
 
-static void OF_DTYPE(forward)(const nr_cross_entropy_plan *p, void *losses, int64_t first, int64_t last) {
+static bool OF_DTYPE(forward)(const nr_cross_entropy_plan *p, void *losses, int64_t first, int64_t last) {
     const int64_t rows = p->n == 0 ? BLOCK : p->n <= FEW ? BLOCK / p->n : 1;
-    for (int64_t row = first; row < last; row += rows) OF_DTYPE(some_rows)(p, losses, row, least(rows, last - row));
+    bool found = true;
+    for (int64_t row = first; row < last; row += rows)
+        found &= OF_DTYPE(some_rows)(p, losses, row, least(rows, last - row));
+    return found;
 }
 
 static void OF_DTYPE(reduce)(const nr_cross_entropy_plan *p, const void *of_rows) {
@@ -65,20 +70,22 @@ static void OF_DTYPE(reduce)(const nr_cross_entropy_plan *p, const void *of_rows
 
 /* exp(x - top - log_sum) - smoothing / n, and at the target 1 - smoothing less, times the gradient of the row's
  * loss. */
-static void OF_DTYPE(backward)(const nr_cross_entropy_plan *p, int64_t first, int64_t last) {
+static bool OF_DTYPE(backward)(const nr_cross_entropy_plan *p, int64_t first, int64_t last) {
     const int64_t n = p->n;
+    bool found = true;
     const T *g = p->g, all = p->reduced ? (p->count ? *g / *(const T *)p->count : *g) : 0;
     const T share = (T)(p->smoothing / (double)n);
     for (int64_t row = first; row < last; row++) {
         const T *restrict x = (const T *)p->x + row * n, *kept = (const T *)p->log_sums + 2 * row;
         const T top = kept[0], log_sum = kept[1], factor = p->reduced ? all : g[row];
-        const int64_t target = p->target[row];
+        const int64_t target = target_of(p, row, &found);
         T *restrict out = (T *)p->out + row * n;
-        if (target == p->ignored) {
+        if (target < 0) {
             for (int64_t i = 0; i < n; i++) out[i] = 0;
             continue;
         }
         for (int64_t i = 0; i < n; i++) out[i] = (exp_below((x[i] - top) - log_sum) - share) * factor;
         out[target] -= (T)(1 - p->smoothing) * factor;
     }
+    return found;
 }

@@ -10,7 +10,7 @@ static void NAME(spread)(const job *j, int64_t *uses) {
     if (turns) memset(uses, 0, (size_t)p->old * sizeof *uses);
     for (int64_t i = 0; i < p->size; i++)
         for (int64_t tap = 0; tap < p->taps; tap++) {
-            const int64_t place = tap * p->size + i, from = p->index[place];
+            const int64_t place = tap * p->size + i, from = ((const volatile int64_t *)p->index)[place]; /* once */
             if (from < 0 || from >= p->old || (turns && uses[from] == j->taps)) continue; /* another thread wrote it */
             const int64_t to = turns ? uses[from]++ * j->padded + from : tap * j->padded + i;
             at[to] = (INTEGER)(turns ? i : from);

@@ -3,6 +3,8 @@ and a tensor that was to be written in place stays as it was."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -91,3 +93,56 @@ def test_replays_check_their_indices() -> None:
             norch.cuda.synchronize()
     index[1, 1] = 0
     assert step(x, index, src).equal(x.scatter_add(1, index, src).gather(1, index))
+
+
+WRITER = """
+import sys, threading
+import norch
+from norch.nn import functional as F
+from norch._binding.library import lib
+
+sys.setswitchinterval(1e-5)
+norch.set_num_threads(1)
+index = norch.zeros(4096, dtype=norch.int64)
+memory, ends = index.numpy(), threading.Event()
+x, rows, ones, plane = norch.zeros(8), norch.zeros(8, 4), norch.ones(4096), norch.ones(1, 1, 4096)
+logits = norch.zeros(4096, 8, requires_grad=True)
+pairs, weights = index.reshape(2, 2048), norch.ones(2, 2048)
+calls = [
+    lambda: x.gather(0, index), lambda: x[index], lambda: rows.index_select(0, index), lambda: F.embedding(index, rows),
+    lambda: ones.scatter(0, index, 1.0), lambda: x.index_add(0, index, ones), lambda: rows[index, 1:],
+    lambda: x.scatter_reduce(0, index, ones, "amax"), lambda: x.clone().put_(index, ones), lambda: F.one_hot(index, 8),
+    lambda: rows.index_put((index, index), ones, accumulate=True), lambda: F.embedding_bag(pairs, rows),
+    lambda: F.nll_loss(logits, index), lambda: F.cross_entropy(logits, index).backward(),
+    lambda: F.cross_entropy(logits, index, reduction="none"),
+    lambda: F.max_unpool1d(plane, index.reshape(1, 1, 4096), 2, output_size=(8192,)),
+    lambda: lib.norch_resample(rows.T, 1, pairs, weights),
+    lambda: lib.norch_resample_backward(weights, 1, pairs, weights, 8),
+]
+
+def write():
+    while not ends.is_set():  # NumPy writes without the lock of the interpreter
+        memory[:] = 10**14
+        memory[:] = 0
+        memory[::3] = -5
+        memory[:] = 0
+
+thread = threading.Thread(target=write, daemon=True)
+thread.start()
+for _ in range(1500):
+    for call in calls:
+        try:
+            call()
+        except (IndexError, ValueError, norch.Error):
+            pass
+ends.set()
+thread.join()
+"""
+
+
+@pytest.mark.host  # whose memory another thread can write
+def test_an_index_that_another_thread_writes() -> None:
+    """No call reads or writes beyond a tensor: each index is compared as it is read, once."""
+    pytest.importorskip("numpy")
+    run = subprocess.run([sys.executable, "-c", WRITER], capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
