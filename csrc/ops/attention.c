@@ -105,8 +105,8 @@ static norch_tensor *expanded(const char *op, const norch_tensor *mask, const no
     if (mask->ndim != q->ndim)
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: a mask of shape %s, not %s", op, nr_shape_of(mask),
                          nr_shape_text(q->ndim, shape));
-    NR_OWNED norch_tensor *rows = rows_are_contiguous(mask) ? NULL : norch_clone(mask);
-    norch_tensor *view = norch_expand(rows ? rows : mask, q->ndim, shape);
+    NR_OWNED norch_tensor *rows = rows_are_contiguous(mask) ? nr_retained(mask) : norch_clone(mask);
+    norch_tensor *view = rows ? norch_expand(rows, q->ndim, shape) : NULL;
     if (!view || rows_are_contiguous(view)) return view;
     norch_tensor *whole = norch_clone(view); /* of a mask with one number for each query */
     nr_release(view);

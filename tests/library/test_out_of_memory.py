@@ -138,6 +138,12 @@ CALLS = {
     "linear of halves": lambda x, y, z, i: F.linear(x.half(), y.half(), y[:, 0].half()),
     "index_add of halves": lambda x, y, z, i: y.half().index_add(0, i[0, :2], x[:2].half()),
     "draws of halves": lambda x, y, z, i: norch.bernoulli(norch.rand(3, dtype=norch.half)),
+    "attention with a mask and dropout": lambda x, y, z, i: F.scaled_dot_product_attention(
+        x, y, y, (z.T @ z > 6).T, 0.5
+    ),
+    "cummax": lambda x, y, z, i: x.cummax(0),
+    "grid_sample": lambda x, y, z, i: F.grid_sample(x[None, None], y.reshape(1, 4, 3, 2), align_corners=False),
+    "pad by reflection": lambda x, y, z, i: F.pad(x[None], (1, 2), mode="reflect"),
     "arange of int8": lambda x, y, z, i: norch.arange(5, dtype=norch.int8),
 }
 # These are many writes in a row, so the first ones stay when a later one fails.
