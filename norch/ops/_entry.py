@@ -26,10 +26,17 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
 
 
 def entry(
-    function: Any, *, composed: bool = False, mixed: bool = False, numpy: bool = False, autocast: str = ""
+    function: Any,
+    *,
+    composed: bool = False,
+    mixed: bool = False,
+    numpy: bool = False,
+    autocast: str = "",
+    name: str = "",
 ) -> Any:
     """The function that users call. mixed: halves are computed in float32 also beside other floats, by which they are
-    otherwise promoted, or refused."""
+    otherwise promoted, or refused. name: what errors call it, if not by its own name."""
+    named_in_errors = name or function.__name__
 
     @wraps(function)
     def entered(*arguments: Any, **named: Any) -> Any:
@@ -47,11 +54,13 @@ def entry(
             return function(*arguments, **named)
         except RENAMED_ERRORS as error:
             return instead(
-                entered, arguments, named, renamed_error(error, function.__name__, (*arguments, *named.values()))
+                entered, arguments, named, renamed_error(error, named_in_errors, (*arguments, *named.values()))
             )
 
     if numpy:  # for take_out()
-        entered.has_out = partial(entry, function, composed=composed, mixed=mixed, numpy=True, autocast=autocast)
+        entered.has_out = partial(
+            entry, function, composed=composed, mixed=mixed, numpy=True, autocast=autocast, name=name
+        )
     return policy(autocast)(entered)
 
 

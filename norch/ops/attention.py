@@ -279,7 +279,7 @@ def scaled_dot_product_attention(
     return _attend(query, key, value, factor, is_causal, attn_mask, dropout_p)
 
 
-@composed
+@composed(name="scaled_dot_product_attention")
 def _attend(
     query: Any, key: Any, value: Any, scale: float, is_causal: bool, attn_mask: Any, dropout_p: float
 ) -> Tensor:

@@ -132,6 +132,9 @@ def test_what_it_takes() -> None:
     for key in (x[:0], norch.ones(3, 3, 4)):
         with pytest.raises(norch.ShapeError, match=f"2 heads of query cannot share {len(key)} of key"):
             F.scaled_dot_product_attention(x, key, key, enable_gqa=True)
+    for others in ((x, x[:, :2]), (x.double(), x), (x, x, norch.ones(5, 5))):
+        with pytest.raises(norch.Error, match="^scaled_dot_product_attention: "):
+            F.scaled_dot_product_attention(x, *others)
 
 
 @pytest.mark.parametrize(
