@@ -3,6 +3,7 @@ and a tensor that was to be written in place stays as it was."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -144,5 +145,6 @@ thread.join()
 def test_an_index_that_another_thread_writes() -> None:
     """No call reads or writes beyond a tensor: each index is compared as it is read, once."""
     pytest.importorskip("numpy")
-    run = subprocess.run([sys.executable, "-c", WRITER], capture_output=True, text=True, timeout=300, check=False)
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(norch.__file__))}
+    run = subprocess.run([sys.executable, "-c", WRITER], env=env, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
