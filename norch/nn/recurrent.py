@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..dtype import dtype as DType
+from ..dtype import promote_types
 from ..errors import ArgumentError, ShapeError, one_of
 from ..ops._autocast import autocast
 from ..ops._checks import check_count, with_ndim
@@ -232,12 +233,15 @@ class RNNBase(_Recurrent):
         gates = linear(x, weight_ih, bias_ih)
         if not packed and self.mode in ("LSTM", "GRU"):
             h, c = state if len(state) > 1 else (state[0], None)
-            given: list[Any] = [gates, h, c, weight_hh, bias_hh, reverse]
-            if gates.dtype.itemsize == 2:  # computed in float32, rounded once
-                given = [x.float() if isinstance(x, Tensor) else x for x in given]
-            if has_kernel(*given[:-1]):
-                hs, c = recurrent(*given)
-                hs, c = hs.to(gates.dtype), None if c is None else c.to(gates.dtype)
+            arguments: list[Any] = [gates, h, c, weight_hh, bias_hh, reverse]
+            dtype = gates.dtype
+            if dtype.itemsize == 2:  # computed in float32, rounded once
+                arguments = [x.float() if isinstance(x, Tensor) else x for x in arguments]
+                if c is None and not gates.is_cuda:  # a GRU adds its state
+                    dtype = promote_types(dtype, h.dtype)
+            if has_kernel(*arguments[:-1]):
+                hs, c = recurrent(*arguments)
+                hs, c = hs.to(dtype), None if c is None else c.to(dtype)
                 end = hs[0 if reverse else -1]
                 return hs, (end,) if c is None else (end, c)
         steps = list(zip(gates.split(sizes) if packed else gates.unbind(0), sizes, strict=True))

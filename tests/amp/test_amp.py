@@ -354,7 +354,7 @@ def test_recurrent_layers_use_the_kernel(torch: Any) -> None:
             found = ours(norch.tensor(x))[0]
         with torch.autocast("cpu"):
             wanted = theirs(torch.tensor(x))[0]
-        assert found.dtype is norch.bfloat16
+        assert str(found.dtype).rpartition(".")[2] == str(wanted.dtype).rpartition(".")[2]
         np.testing.assert_allclose(
             found.detach().float().numpy(), wanted.detach().float().numpy(), rtol=0.05, atol=0.02
         )
