@@ -121,7 +121,8 @@ def matrix_norm(
     dtype: DType | None = None,
 ) -> Tensor:
     """A norm of the matrices along the axes dim: "fro"; the largest (inf, 1) or smallest (-inf, -1) sum of absolute
-    values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc").
+    values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc"). Of an
+    empty matrix the largest and the sum are 0.
 
     >>> norch.linalg.matrix_norm(norch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
@@ -143,7 +144,10 @@ def matrix_norm(
     if ord in ("nuc", 2, -2):
         return _spectral_norm(x, ord, tuple(axis % x.ndim for axis in dim), keepdim)
     sums = sum(abs(x), added, True)
-    out = (amax if ord > 0 else amin)(sums, compared, True)
+    if ord > 0 and not x.shape[compared]:
+        out = sum(sums, compared, True)  # 0
+    else:
+        out = (amax if ord > 0 else amin)(sums, compared, True)
     return out if keepdim else out.squeeze((added, compared))
 
 
@@ -151,9 +155,10 @@ def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> 
     from .linalg.spectral import svdvals  # lazy: NumPy's
 
     values = svdvals(x.movedim(dim, (-2, -1)))
-    if ord != "nuc" and not values.shape[-1]:
+    if ord == -2 and not values.shape[-1]:
         raise ArgumentError(f"matrix_norm: there is no norm of order {ord} of an empty matrix, shape {tuple(x.shape)}")
-    out = sum(values, -1) if ord == "nuc" else values[..., 0 if ord == 2 else -1]
+    is_sum = ord == "nuc" or not values.shape[-1]  # of an empty matrix 0
+    out = sum(values, -1) if is_sum else values[..., 0 if ord == 2 else -1]
     return out.reshape([1 if i in dim else n for i, n in enumerate(x.shape)]) if keepdim else out
 
 

@@ -346,3 +346,19 @@ def test_tolerances_of_each_matrix(torch, atol, rtol):
         found.append(m.linalg.matrix_rank(m.ones(2, 3, 3), atol=a, rtol=r).tolist())
         found[-1].append(m.linalg.matrix_rank(m.ones(0, 3, 3), atol=m.ones(0)).tolist())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("order", [1, 2, np.inf, "nuc", "fro"])
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0, 0), (2, 2, 0)])
+def test_norms_of_empty_matrices_are_those_of_pytorch(torch, shape, order):
+    for keepdim in (False, True):
+        found, wanted = (m.linalg.matrix_norm(m.ones(*shape), order, keepdim=keepdim) for m in (norch, torch))
+        assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3, 3)])
+def test_the_power_of_0_has_a_gradient_of_0(shape):
+    x = norch.full(shape, norch.nan, requires_grad=True)
+    y = norch.linalg.matrix_power(x, 0)
+    y.sum().backward()
+    assert y.sum() == y.numel() / shape[-1] and not x.grad.any()

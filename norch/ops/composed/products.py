@@ -524,7 +524,8 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         x, power = inv(x), -power
     if power == 0:
         identity = eye(x.shape[-1], dtype=x.dtype, device=x.device)
-        return identity if x.ndim == 2 else broadcast_to(identity, tuple(x.shape)).clone()
+        out = identity if x.ndim == 2 else broadcast_to(identity, tuple(x.shape)).clone()
+        return _instead_of(x, out) if x.requires_grad else out
     result: Any = None
     while True:
         if power & 1:
