@@ -227,7 +227,7 @@ def visit(
             continue
         edges = node.edges  # propagate may give the node others, for later walks (program/joint.py)
         if g is None:
-            grad_inputs = node.without_gradient()
+            grad_inputs = node._without_gradient()
         elif targets is not None and isinstance(node, OpNode):
             grad_inputs = _propagate(node, g, targets.visited)
         elif may_be_complex and node.holomorphic:

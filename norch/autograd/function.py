@@ -178,7 +178,7 @@ class Function(Node):
             )
         return tuple(map(self._fitting, listed, self._input_shapes))
 
-    def without_gradient(self) -> tuple[Any, ...]:
+    def _without_gradient(self) -> tuple[Any, ...]:
         return self.propagate(None)
 
     def _fitting(self, g: Any, like: Any) -> Any:

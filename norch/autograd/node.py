@@ -71,7 +71,7 @@ class Node(NodeBase):
     def propagate(self, g: Any) -> tuple[Any, ...]:
         raise NotImplementedError(f"{self.name()} has no derivative")
 
-    def without_gradient(self) -> Sequence[Any]:
+    def _without_gradient(self) -> Sequence[Any]:
         """propagate(None), where a hook has left no gradient."""
         return [None] * len(self.edges)
 
