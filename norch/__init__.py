@@ -155,11 +155,14 @@ def _missing(name: str) -> _Any:
     return lookup(__name__, name)
 
 
+# `import *` takes what is here from the start: not what waits, whatever of it has been asked for since.
+_waiting = frozenset(" ".join(_LAZY.values()).split())
+_loaded = {name: thing for name, thing in globals().items() if name not in _waiting}
 _publish(
     globals(),
     {**_LAZY, ".": _MODULES + " _C", ".fx": "_assert"},
     _missing,
     wrap=lambda name, function: _take_out(name, function) if name in _takers else function,
-    public=lambda: _exported(globals(), "autograd", *_takers, *" ".join(_DEFERRED.values()).split()),
+    public=lambda: _exported(_loaded, "autograd", *_takers, *" ".join(_DEFERRED.values()).split()),
 )
 _publish(vars(ops), name="norch.ops")  # only now, as its modules are looked for as names first

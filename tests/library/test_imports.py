@@ -137,3 +137,12 @@ assert not late, f"declared after Tensor was made: {late}"
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert not done.returncode, done.stderr
+
+
+def test_what_a_star_takes_does_not_depend_on_what_was_asked_for() -> None:
+    listed = "; print(norch.__all__)"
+    fresh, asked = (
+        subprocess.run([sys.executable, "-c", code + listed], capture_output=True, text=True, check=True).stdout
+        for code in ("import norch", "import norch; norch.capture, norch.load, norch.nn")
+    )
+    assert fresh == asked and "'exp'" in fresh
