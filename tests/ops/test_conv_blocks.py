@@ -13,7 +13,7 @@ import norch.nn.functional as F
 from norch._binding.library import lib
 from norch.testing import assert_close
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.host, pytest.mark.kernel]
 
 # batch, channels in and out, size, kernel, stride, padding, dilation
 SHAPES = [
