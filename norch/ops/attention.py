@@ -20,7 +20,7 @@ from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
 from ._autocast import in_autocast, policy
-from ._entry import composed
+from ._entry import composed, rename_errors
 from ._operand import tensor_of
 from .composed.shape import broadcast_shapes
 from .copy import padded
@@ -346,6 +346,7 @@ def _fits(mask: Any, query: Any, key: Any) -> bool:
     )
 
 
+@rename_errors(name="scaled_dot_product_attention")
 def _attend_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, is_causal: bool, dropout_p: float) -> Any:
     device, width = query.device, value.shape[-1]
     if query.shape[-1] % 8 or width % 8:
