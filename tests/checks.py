@@ -268,3 +268,18 @@ def busy_threads() -> Iterator[None]:
         stop.set()
         for thread in threads:
             thread.join()
+
+
+def refusals(call: Any, check: Any = lambda: None) -> int:
+    """Runs call with each of its allocations refused in turn, until none is; check() after each MemoryError. Returns
+    how many were refused."""
+    for n in range(300):
+        lib.norch_fail_allocation(n)
+        try:
+            call()
+            return n
+        except MemoryError:
+            check()
+        finally:
+            lib.norch_fail_allocation(-1)
+    raise AssertionError("it never got through")
