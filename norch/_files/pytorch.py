@@ -124,11 +124,13 @@ def _seekable(file: Any, source: Source, head: bytes) -> Any:
 def _counterpart(module: str, name: str) -> Any:
     """norch's class or function of a name of PyTorch, or None."""
     module = {"torch._C._VariableFunctions": "torch"}.get(module, module)
+    placeholders = import_module("norch.compat.placeholders")
     try:
-        found = getattr(import_module(f"norch{module[5:]}"), name, None)
+        holder = placeholders.imported(module[6:]) if module != "torch" else import_module("norch")
     except ImportError:
         return None
-    return None if import_module("norch.compat.placeholders").is_placeholder(found) else found
+    found = getattr(holder, name, None)
+    return None if placeholders.is_placeholder(found) else found
 
 
 class TorchUnpickler(RestrictedUnpickler):

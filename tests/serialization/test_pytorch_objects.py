@@ -232,3 +232,12 @@ print(*held["model"](torch.ones(1, 2)).tolist()[0])
 """
     done = subprocess.run([sys.executable, "-m", "norch", "-c", code], check=True, capture_output=True, text=True)
     assert np.allclose([float(word) for word in done.stdout.split()], model(torch.ones(1, 2)).detach().numpy()[0])
+
+
+@pytest.mark.parametrize(
+    "module, name", [("_C._nn", "gelu"), ("_C._linalg", "linalg_det"), ("nn.modules.linear", "Linear")]
+)
+def test_names_are_found_whatever_was_imported_before(module: str, name: str) -> None:
+    """In a process of its own: norch._C is one file, and modules of PyTorch stand below it."""
+    code = f"from norch._files.pytorch import _counterpart; assert _counterpart('torch.{module}', '{name}') is not None"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
