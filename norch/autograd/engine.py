@@ -202,7 +202,10 @@ def visit(
             node = heappop(waiting)[1]
             g = gradients.pop(node)
         if (hooks := node.hooks) is not None:
-            g = call_hooks(hooks, g)
+            if targets is not None and not targets.has_hooks and node in targets.found:
+                hooks = None
+            else:
+                g = call_hooks(hooks, g)
         if targets is not None and node in targets.found:
             targets.found[node] = g
             if targets.ends_at(node):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from .._package.typing import Any
 from . import engine
 from .node import Node
-from .targets import Boundary, without_hooks
+from .targets import Boundary
 
 
 def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[tuple[Node, Node]]]:
@@ -28,7 +28,9 @@ def walk_to(
     frontier: Sequence[Node | None], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
 ) -> tuple[Any, ...]:
     """The gradients that arrive at the nodes of frontier. Their hooks are left to the enclosing walk."""
-    found = _walk(Boundary(node for node in frontier if node is not None), roots, retain_graph, create_graph).found
+    found = _walk(
+        Boundary([node for node in frontier if node is not None], has_hooks=False), roots, retain_graph, create_graph
+    ).found
     return tuple([None if node is None else found[node] for node in frontier])
 
 
@@ -46,7 +48,7 @@ def walk_apart(
     for i, node in enumerate(edges):
         places.setdefault(node, []).append(i)
     several = [node for node, at in places.items() if len(at) > 1]
-    boundary = _walk(Boundary(places, several), roots, retain_graph, create_graph)
+    boundary = _walk(Boundary(places, several, has_hooks=False), roots, retain_graph, create_graph)
     gradients: list[Any] = [None] * len(edges)
     for node, at in places.items():
         free = list(at)
@@ -61,6 +63,5 @@ def walk_apart(
 
 
 def _walk(boundary: Boundary, roots: Iterable[tuple[Node | None, Any]], retain: bool, create_graph: bool) -> Boundary:
-    with without_hooks(boundary.found):
-        engine.walk([(node, g) for node, g in roots if node is not None], retain, create_graph, boundary)
+    engine.walk([(node, g) for node, g in roots if node is not None], retain, create_graph, boundary)
     return boundary

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from .._package.typing import Any
 from ..errors import Error
@@ -19,17 +18,19 @@ class Targets:
                found
     needed     the nodes to visit, without those of one_by_one
     visited    the nodes to which gradients go
+    has_hooks  whether the walk calls the hooks of targets
     """
 
-    __slots__ = ("found", "needed", "one_by_one", "visited")
+    __slots__ = ("found", "has_hooks", "needed", "one_by_one", "visited")
 
     is_boundary = False
 
-    def __init__(self, nodes: Iterable[Node], one_by_one: Iterable[Node] = ()):
+    def __init__(self, nodes: Iterable[Node], one_by_one: Iterable[Node] = (), has_hooks: bool = True):
         self.found: dict[Node, Any] = dict.fromkeys(nodes)
         self.one_by_one: dict[Node, list[tuple[Node | None, Any]]] = {node: [] for node in one_by_one}
         self.needed: set[Node] = set()
         self.visited: set[Node] = set()
+        self.has_hooks = has_hooks
 
     def start(self, roots: Iterable[Node]) -> None:
         """Finds the needed nodes of a walk from roots."""
@@ -68,16 +69,3 @@ def nodes_of(inputs: list[Any], name: str) -> list[Node]:
             raise Error(f"{name}: one of the inputs does not require grad")
         nodes.append(node.apart(x))
     return nodes
-
-
-@contextmanager
-def without_hooks(nodes: Iterable[Node]) -> Iterator[None]:
-    """Takes the hooks off nodes for the time of a walk."""
-    hooks = [(node, node.hooks) for node in nodes]
-    try:
-        for node, _ in hooks:
-            node.hooks = None
-        yield
-    finally:
-        for node, known in hooks:
-            node.hooks = known

@@ -13,7 +13,7 @@ from ..autograd.function import Output, Outputs
 from ..autograd.hooks import check_gradient
 from ..autograd.node import Leaf, Node
 from ..autograd.record import gradient_edge
-from ..autograd.targets import Targets, without_hooks
+from ..autograd.targets import Targets
 from ..errors import ArgumentError, Error
 from ..nn._watch import watching
 from ..nn.container import ModuleDict, ModuleList
@@ -230,14 +230,13 @@ def _picture(
 
 
 def _gradients(loss: Tensor, root: Node, nodes: list[Node], gradient: Any) -> dict[Node, Any]:
-    """The gradient of each node; none where the graph was freed. Hooks of nodes are disabled meanwhile."""
+    """The gradient of each node; none where the graph was freed. Calls no hooks of nodes."""
     if gradient is None:
         gradient = ones_like(loss.detach())
     check_gradient(gradient, loss, "draw_graph")
-    targets = Targets(nodes)
+    targets = Targets(nodes, has_hooks=False)
     try:
-        with without_hooks(nodes):
-            walk([(root, gradient)], True, False, targets)
+        walk([(root, gradient)], True, False, targets)
     except Error as error:
         if "a second time" not in str(error):
             raise

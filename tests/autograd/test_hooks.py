@@ -6,6 +6,7 @@ import pytest
 from functions import leaf
 
 import norch
+from norch.autograd.region import walk_to
 
 
 def test_hooks_on_results():
@@ -312,3 +313,35 @@ def test_hooks_of_a_leaf_see_each_gradient_of_a_part_of_it(part):
         part(x).sum().backward()  # added in place to .grad from the second on
         assert x.grad.tolist() == [10.0 * (i + 1), 0.0, 0.0]
     assert seen == [[1.0, 0.0, 0.0]] * 3
+
+
+@pytest.mark.parametrize("walked", ["boundary", "graph"])
+@pytest.mark.parametrize("changed", ["removed", "added"])
+def test_hooks_that_change_in_a_walk_which_calls_none_stay_changed(walked, changed):
+    """A walk to a boundary, as norch.compile takes, and one for a picture of the graph."""
+    x, seen = norch.ones(2, requires_grad=True), []
+
+    class Change(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            if changed == "removed":
+                first.remove()
+            else:
+                y.register_hook(lambda g: seen.append("second"))
+            return g * 2
+
+    y = x * 1
+    first = y.register_hook(lambda g: seen.append("first"))
+    loss = Change.apply(y).sum()
+    if walked == "graph":
+        norch.utils.draw_graph(loss)
+    else:
+        (g,) = walk_to([y.grad_fn], [(loss.grad_fn, norch.ones(()))], True, False)
+        assert g.tolist() == [2.0, 2.0]
+    assert seen == []
+    (y * 1).sum().backward()
+    assert seen == ([] if changed == "removed" else ["first", "second"])
