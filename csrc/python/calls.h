@@ -75,7 +75,6 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(modes)               \
     ROW(node_class)          \
     ROW(bind_views)          \
-    ROW(trace_nodes)         \
     ROW(pack_saved)          \
     ROW(gradient_edge)       \
     ROW(record)              \

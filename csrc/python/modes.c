@@ -1,7 +1,7 @@
 /* modes: the object `mode` of norch/autograd/grad_mode.py. Of each thread are its attributes `enabled`, whether operations
- * are recorded, and `autocast`, the setting of autocast, or None. `casting` tells whether autocast is on in any thread: a
- * slot, which functions of Python read in the least time. One call sets each, so that no exception between two bytecodes
- * leaves half of a change. */
+ * are recorded, and `autocast`, the setting of autocast, or None. Of the process is `anomaly`, what anomaly mode does, or
+ * None; and `casting`, whether autocast is on in any thread: a slot, which functions of Python read in the least time. One
+ * call sets each, so that no exception between two bytecodes leaves half of a change. */
 #include "modes.h"
 
 #include <stddef.h>
@@ -16,8 +16,16 @@ typedef struct object {
 static _Thread_local int modes; /* 0 in a new thread, which records */
 static _Thread_local void *setting;
 static int64_t casting; /* threads that do */
+static void *anomaly;   /* called for the stack of the user's call, or NULL */
 
-int nr_modes(void) { return modes; }
+int nr_modes(void) { return anomaly ? modes | NR_TRACED : modes; }
+
+void *nr_stack_of_call(void) {
+    void *stack_of_call = Py_XNewRef(anomaly); /* another thread may end the mode meanwhile */
+    void *stack = stack_of_call ? PyObject_CallObject(stack_of_call, NULL) : Py_NewRef(NR_NONE);
+    if (stack_of_call) Py_DecRef(stack_of_call);
+    return stack;
+}
 
 static void *get_enabled(void *self, void *context) {
     (void)self, (void)context;
@@ -57,10 +65,25 @@ static int set_autocast(void *self, void *value, void *context) {
     return 0;
 }
 
+static void *get_anomaly(void *self, void *context) {
+    (void)self, (void)context;
+    return Py_NewRef(anomaly ? anomaly : NR_NONE);
+}
+
+static int set_anomaly(void *self, void *value, void *context) {
+    (void)self, (void)context;
+    if (!value) return PyErr_SetString(PyExc_TypeError, "anomaly: cannot be deleted"), -1;
+    void *before = anomaly;
+    anomaly = value == NR_NONE ? NULL : Py_NewRef(value);
+    if (before) Py_DecRef(before);
+    return 0;
+}
+
 /* modes(): a new object of that kind. */
 NR_BUILTIN(modes) {
     static nr_property properties[] = {{"enabled", get_enabled, set_enabled, NULL, NULL},
                                        {"autocast", get_autocast, set_autocast, NULL, NULL},
+                                       {"anomaly", get_anomaly, set_anomaly, NULL, NULL},
                                        {NULL, NULL, NULL, NULL, NULL}};
     static nr_member members[] = {{"casting", NR_MEMBER_OBJECT, offsetof(object, casting), NR_MEMBER_READONLY, NULL},
                                   {NULL, 0, 0, 0, NULL}};

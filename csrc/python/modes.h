@@ -1,14 +1,24 @@
-/* modes: what each thread sets for its operations, as bits of one word (norch/autograd/grad_mode.py, autocast.py). */
+/* modes: what applies to the operations of a thread, as bits of one word (norch/autograd/grad_mode.py, autocast.py,
+ * anomaly.py). */
 #ifndef NR_PYTHON_MODES_H
 #define NR_PYTHON_MODES_H
 
 #include <stdbool.h>
 
-/* Under no_grad(); under autocast for the CPU, and for CUDA. */
-enum { NR_UNRECORDED = 1, NR_CASTS_CPU = 2, NR_CASTS_CUDA = 4, NR_CASTING = NR_CASTS_CPU | NR_CASTS_CUDA };
+/* Under no_grad(); under autocast for the CPU, and for CUDA; in anomaly mode, which all threads share. */
+enum {
+    NR_UNRECORDED = 1,
+    NR_CASTS_CPU = 2,
+    NR_CASTS_CUDA = 4,
+    NR_CASTING = NR_CASTS_CPU | NR_CASTS_CUDA,
+    NR_TRACED = 8
+};
 
 /* Those of this thread. */
 int nr_modes(void);
+
+/* In anomaly mode: the stack of the user's call, a new reference, or NULL after an exception. */
+void *nr_stack_of_call(void);
 
 static inline bool nr_grad_enabled(void) { return !(nr_modes() & NR_UNRECORDED); }
 

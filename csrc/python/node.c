@@ -17,7 +17,6 @@ static void *counter;    /* the iterator of sequence numbers */
 /* refresh(x) takes a view again from its base; view_of(x, step, arguments) is the _view of a view of a view; severed
  * and unrecorded are those of views taken under no_grad(). */
 static void *refresh, *view_of, *severed, *unrecorded;
-static void *anomaly;    /* a list: what gives a node its stack in anomaly mode, else None */
 static void *packed;     /* packed(saved), once there were hooks on what nodes save; else NULL */
 static void *view_class; /* of the _view of tensors */
 enum { VIEW_BASE, VIEW_STEPS, VIEW_NODE };
@@ -34,13 +33,8 @@ static nr_holder *make_node(void *class) {
     if (!node) return NULL;
     for (int i = NR_NODE_HOOKS; i <= NR_NODE_SAVED; i++) node->held[i] = Py_NewRef(NR_NONE);
     node->held[NR_NODE_SEQ] = PyIter_Next(counter);
-    void *stack_of_call = anomaly ? PyList_GetItem(anomaly, 0) : NR_NONE;
-    const bool traced = node->held[NR_NODE_SEQ] && stack_of_call != NR_NONE;
-    if (traced && stack_of_call) {
-        Py_IncRef(stack_of_call); /* the list may get another item meanwhile */
-        node->held[NR_NODE_STACK] = PyObject_CallObject(stack_of_call, NULL);
-        Py_DecRef(stack_of_call);
-    }
+    const bool traced = node->held[NR_NODE_SEQ] && nr_modes() & NR_TRACED;
+    if (traced) node->held[NR_NODE_STACK] = nr_stack_of_call();
     if (node->held[NR_NODE_SEQ] && traced == (node->held[NR_NODE_STACK] != NULL)) return node;
     Py_DecRef(node);
     return NULL;
@@ -101,18 +95,11 @@ static void replace(void **at, void *object) {
     if (before) Py_DecRef(before);
 }
 
-/* For all threads. bind_views(refresh, view_of, SEVERED, UNRECORDED): of view_history.py. trace_nodes(list): of
- * anomaly.py; its item gives the stack of a call, or is None. pack_saved(packed or None): of saved_hooks.py. */
+/* For all threads. bind_views(refresh, view_of, SEVERED, UNRECORDED): of view_history.py. pack_saved(packed or None): of saved_hooks.py. */
 NR_BUILTIN(bind_views) {
     if (!nr_counted("bind_views", 4, n)) return NULL;
     void **all[] = {&refresh, &view_of, &severed, &unrecorded};
     for (int i = 0; i < 4; i++) replace(all[i], given[i]);
-    return Py_NewRef(NR_NONE);
-}
-
-NR_BUILTIN(trace_nodes) {
-    if (!nr_counted("trace_nodes", 1, n)) return NULL;
-    replace(&anomaly, given[0]);
     return Py_NewRef(NR_NONE);
 }
 

@@ -1,8 +1,8 @@
 """Anomaly mode: a NaN in a gradient raises Error, which names the operation and the line that called it. For
 debugging: it checks every gradient, and saves the stack with every node.
 
-It costs nothing while off. The mode is one item of a list, so that an exception between two bytecodes finds it on or
-off. csrc/python/node.c, which makes the nodes, calls it for their stacks; the engine asks once a walk for its check.
+It costs nothing while off: it is a bit of the word of modes (csrc/python/modes.c), which csrc/python/node.c tests where
+it makes a node. The engine asks once a walk for its check.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 
-from .._binding.library import lib
 from .._package.guard import Guard
 from .._package.typing import Any
 from .._tensor.handle import Handle
 from ..errors import Error, frame_of_user
+from .grad_mode import mode as modes
 from .grad_mode import no_grad
 from .node import Node
 
@@ -61,8 +61,6 @@ class _Mode:
 
 
 _CHECKING, _TRACING = _Mode(_check), _Mode(None)
-current: list[_Mode | None] = [None]  # None while the mode is off
-lib.norch_trace_nodes(current)
 
 
 def is_anomaly_enabled() -> bool:
@@ -71,7 +69,7 @@ def is_anomaly_enabled() -> bool:
     >>> norch.is_anomaly_enabled()
     False
     """
-    return current[0] is not None
+    return modes.anomaly is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
@@ -80,7 +78,7 @@ def is_anomaly_check_nan_enabled() -> bool:
     >>> norch.is_anomaly_check_nan_enabled()
     False
     """
-    return current[0] is _CHECKING
+    return modes.anomaly is _CHECKING
 
 
 class set_detect_anomaly(Guard):  # PyTorch's name
@@ -91,8 +89,8 @@ class set_detect_anomaly(Guard):  # PyTorch's name
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        self._restores = [functools.partial(current.__setitem__, 0, current[0])]
-        current[0] = (_CHECKING if check_nan else _TRACING) if mode else None
+        self._restores = [functools.partial(setattr, modes, "anomaly", modes.anomaly)]
+        modes.anomaly = (_CHECKING if check_nan else _TRACING) if mode else None
 
     def __enter__(self) -> None:
         pass
@@ -113,5 +111,5 @@ class detect_anomaly(set_detect_anomaly):
         self._restores = []
 
     def __enter__(self) -> None:
-        self._restores.append(functools.partial(current.__setitem__, 0, current[0]))
-        current[0] = _CHECKING if self.check_nan else _TRACING
+        self._restores.append(functools.partial(setattr, modes, "anomaly", modes.anomaly))
+        modes.anomaly = _CHECKING if self.check_nan else _TRACING

@@ -20,7 +20,6 @@ from .._package.typing import Any
 from .._tensor.handle import Handle, full_of
 from ..dtype import complex64
 from ..errors import DTypeError, Error, ShapeError
-from .anomaly import current as anomaly_mode
 from .autocast import autocast_off, current
 from .broadcast import unbroadcast
 from .derivative import OpNode
@@ -189,7 +188,7 @@ def visit(
     that raises where a loop begins again skips the `finally` around that loop (tests/library/test_interrupts.py)."""
     needed: Any = None if targets is None else targets.needed
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
-    check = None if anomaly_mode[0] is None else anomaly_mode[0].check
+    check = None if (anomaly := mode.anomaly) is None else anomaly.check
     if live_levels.data:
         check = sums_of_levels(check, targets is None)
     seen = _dtypes_seen()

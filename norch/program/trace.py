@@ -32,7 +32,6 @@ from .._binding.nvrtc import name_nvrtc
 from .._package import recording as _recording
 from .._package.recording import here, unseen
 from .._tensor.handle import Handle, alias, next_seq
-from ..autograd import anomaly
 from ..autograd.autocast import fresh_cast_cache
 from ..autograd.reachable import reachable
 from ..nn._watch import watching
@@ -155,7 +154,6 @@ class Trace:
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
         """Adds guards for all that Python read. A text: what it read cannot be compared."""
-        self.guard(anomaly.current, 0, anomaly.current[0])
         return self._add_guards(self.guards, recording, function, leaves)
 
     def add_backward_guards(self, recording: Any) -> str | None:
