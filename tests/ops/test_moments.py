@@ -208,6 +208,24 @@ def test_distances_by_products_of_large_and_small_rows(size):
     assert ((norch.cdist(a, b).double() - wanted).abs() <= 1e-3 * wanted.amax((1, 2), True)).all()
 
 
+@pytest.mark.parametrize("bad", [math.inf, -math.inf, math.nan, 1e30, 1e10])
+@pytest.mark.parametrize("of_a", [True, False])
+def test_a_row_far_away_spoils_no_other_distance(bad, of_a):
+    a, b = numbers((60, 8), norch.float32, 0.0), numbers((50, 8), norch.float32, 0.5)
+    (a if of_a else b)[17, 2] = bad
+    wanted = norch.cdist(a.double(), b.double(), compute_mode="donot_use_mm_for_euclid_dist")
+    others = norch.arange(60 if of_a else 50) != 17
+    found, wanted = (x[others] if of_a else x[:, others] for x in (norch.cdist(a, b), wanted))
+    assert (found - wanted).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("rows", [(0, 30), (30, 0), (0, 0)])
+def test_gradients_of_no_distances_are_0(rows):
+    a, b = (norch.ones(n, 3, requires_grad=True) for n in rows)
+    norch.cdist(a, b, compute_mode="use_mm_for_euclid_dist").sum().backward()
+    assert not a.grad.any() and not b.grad.any()
+
+
 @pytest.mark.parametrize("p", [1, 2, math.inf])
 def test_renorm_leaves_rows_with_a_nan(p):
     x = norch.tensor([[1.0, math.nan], [3.0, 4.0]])

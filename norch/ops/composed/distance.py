@@ -21,6 +21,7 @@ from ..op import method
 from ..pointwise import where
 from ..reduce import norm_grad, sum_over
 from ..reduce import sum as sum_
+from ..sort import nanmedian
 from ..view import unsqueeze
 from .shape import broadcast_tensors
 from .statistics import as_float
@@ -74,9 +75,18 @@ def _cdist(a: Tensor, b: Tensor, p: float, rows: int) -> Tensor:
     return parts[0] if len(parts) == 1 else cat(parts, -2)
 
 
+def _typical(x: Tensor) -> Tensor:
+    """About the median row of each matrix, element by element: of up to 31 of its rows, so that a few rows which are
+    far away, infinite or NaN do not count."""
+    n = x.shape[-2]
+    return nanmedian(x.detach()[..., :: max(1, n // 16), :], -2, True)[0].nan_to_num(0.0, 0.0, 0.0)
+
+
 def _about_middle(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """a and b less the mean row of each matrix of a: of the same differences, with smaller products."""
-    middle = a.detach().mean(-2, True)
+    """a and b less a typical row of each matrix of a: of the same differences, with smaller products."""
+    if not a.shape[-2]:
+        return a, b
+    middle = _typical(a)
     return a - middle, b - middle
 
 
@@ -98,13 +108,13 @@ def _weighted_differences(a: Tensor, slope: Tensor, b: Tensor) -> Tensor:
 
 
 def _power_of_two(a: Tensor, b: Tensor) -> Any:
-    """Of the size of the largest element of each pair of matrices: squares of quotients by it do not overflow, and
-    division is exact."""
+    """Of the size of the elements of each pair of matrices: squares of quotients by it do not overflow, and division is
+    exact."""
     if not a.numel() or not b.numel():
         return 1.0
-    top = a.abs().amax((-2, -1), True).maximum(b.abs().amax((-2, -1), True))
+    top = _typical(a.abs().amax(-1, True)).maximum(_typical(b.abs().amax(-1, True)))
     least = -100 if top.dtype is float32 else -1000  # whose power has an inverse
-    return where((top > 0) & (top < math.inf), top.log2().floor().clamp(min=least).exp2(), 1.0)
+    return where(top > 0, top.log2().floor().clamp(min=least).exp2(), 1.0)
 
 
 @differentiable("euclidean", inputs=("a", "b"), broadcast=True, backward=_euclidean_backward)
@@ -126,7 +136,8 @@ def cdist(
 
     With p=2 and more than 25 rows the squares come from a product of matrices, as in PyTorch, |a|^2 - 2 ab + |b|^2:
     much faster, but distances that are small beside the spread of the rows are less exact, and 0 where rounding hides
-    them; |a| and |b| are those about the mean of x1.
+    them; |a| and |b| are those about a typical row of x1. A row that is 1e19 times as far away as others (in float64
+    1e154) is at an infinite distance.
     compute_mode "use_mm_for_euclid_dist" asks for that always, "donot_use_mm_for_euclid_dist" never.
 
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
