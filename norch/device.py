@@ -48,7 +48,9 @@ class device:  # PyTorch's name
             raise DeviceError(f"{index!r} is no number of a device; they count from 0")
         if name not in _TYPES:
             if name not in _ELSEWHERE:
-                raise DeviceError(f"{name!r} is no device that norch knows; there are 'cpu', 'cuda' and 'meta'")
+                # PyTorch's sentence: array_api_compat reads the types from it
+                types = "Expected one of cpu, cuda, meta device type at start of device string"
+                raise DeviceError(f"{types}: {name}")
         elif name != "cuda" and index not in (None, 0):
             raise DeviceError(f"{name}:{index} does not exist; there is one {_SINGLE[name]} device")
         self.type: str = name

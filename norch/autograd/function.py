@@ -41,6 +41,13 @@ class Function(Node):
 
     # No __slots__: users set attributes on ctx.
 
+    generate_vmap_rule = False  # PyTorch asks for it: vmap() maps forward and backward in any case
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "vjp" in cls.__dict__ and "backward" not in cls.__dict__:
+            cls.backward = cls.vjp  # type: ignore[method-assign]
+
     def __init__(self) -> None:
         super().__init__()
         self.needs_input_grad: tuple[bool, ...] = ()
@@ -67,6 +74,13 @@ class Function(Node):
     def backward(ctx: Any, *grads: Any, **named: Any) -> Any:  # named: type checkers then take any parameters
         """Returns one gradient for each argument of forward, None for those without. grads: one for each output."""
         raise NotImplementedError("a Function needs a static backward(ctx, ...)")
+
+    vjp = backward  # another name of it
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Tangents of the outputs, of those of the inputs. norch does not call it: jvp() differentiates backward()."""
+        raise NotImplementedError("a Function needs a static jvp(ctx, ...) for this")
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Saves tensors (inputs, outputs or others; or None) for backward, which reads them from ctx.saved_tensors."""

@@ -123,7 +123,7 @@ def placeholder(where: str, name: str) -> Any:
             return _resolved(said[2:])
         if not said and (found := _of_ancestors(where, name)) is not None:
             return found
-        return made(path, listed.why, said)
+        return made(path, _left_out.reason(where, name) or listed.why, said)
     if is_module(path):
         return imported(path)
     why = _left_out.reason(where, name)
@@ -462,6 +462,8 @@ def module(path: str) -> ModuleType:
         return found
 
     kept.update(__path__=[], __getattr__=__getattr__, _is_placeholder=True, __all__=[*listed.names])
+    if isinstance(function, FunctionType):
+        kept[last] = function  # PyTorch defines it there: from torch.nn.utils.weight_norm import weight_norm
     return made
 
 

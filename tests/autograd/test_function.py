@@ -216,6 +216,31 @@ def test_function_whose_forward_takes_no_ctx():
     assert norch.autograd.gradcheck(lambda x: Power.apply(x, 3), leaf(0.5, 2.0))
 
 
+def test_vjp_is_another_name_of_backward():
+    class Tripled(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return 3 * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vjp(ctx, g):
+            return 3 * g
+
+        jvp = Function.jvp  # a subclass may take the base's back
+
+    x = leaf(2.0)
+    Tripled.apply(x).backward()
+    assert x.grad.item() == 3 and norch.func.jvp(Tripled.apply, (x,), (leaf(5.0),))[1].item() == 15
+    with pytest.raises(NotImplementedError, match="needs a static jvp"):
+        Tripled.jvp(None, x)
+
+
 def test_function_keeps_tensors_only():
     class Odd(Cube):
         @staticmethod
