@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 import norch  # noqa: E402
 from norch.ops._deferred import DeferredMethod  # noqa: E402
-from norch.ops._out import signature_with_out  # noqa: E402
+from norch.ops._public import signature_with_out  # noqa: E402
 from norch.ops.op import METHODS  # noqa: E402
 
 HEAD = '"""Written by `make stubs` from the code; a test fails when it is out of date."""\n\nimport builtins\n'

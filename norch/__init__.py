@@ -29,10 +29,9 @@ from .dtype import float_ as float  # noqa: A004
 from .dtype import int_ as int  # noqa: A004
 from .errors import *  # noqa: F403
 from .ops._deferred import FUNCTIONS as _DEFERRED
-from .ops._instead import function_of as _function_of
-from .ops._out import GUARDED as _GUARDED
-from .ops._out import NAMES as _TAKE_OUT
-from .ops._out import take_out_late as _take_out_late
+from .ops._public import function_of as _function_of
+from .ops._public import is_operation as _is_operation
+from .ops._public import publish_late as _publish_late
 from .ops.complex import *  # noqa: F403
 from .ops.composed.pad import constant_pad_nd
 from .ops.composed.pointwise import *  # noqa: F403
@@ -46,6 +45,7 @@ from .ops.index import *  # noqa: F403
 from .ops.linalg import NAMES as _LINALG
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.norm import norm
+from .ops.op import METHODS as _DECLARED
 from .ops.pointwise import *  # noqa: F403
 from .ops.random import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
@@ -99,8 +99,7 @@ if _start.is_traced:
 
     _trace.start()
 
-_take_out = _take_out_late(globals(), _TAKE_OUT, _GUARDED)
-_takers = frozenset((_TAKE_OUT + _GUARDED).split())
+_operations, _public_form = _publish_late(globals(), _DECLARED)
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers
 
 if _TYPE_CHECKING:
@@ -141,8 +140,8 @@ if _TYPE_CHECKING:
 
 
 def _missing(name: str) -> _Any:
-    if name in _takers:
-        return _take_out(name)
+    if name in _operations:
+        return _public_form(name)
     if (name in _METHODS or name.endswith("_")) and name[0] != "_" and hasattr(Tensor, name):
         return _function_of(getattr(Tensor, name))
     if name.startswith("_foreach_"):
@@ -162,7 +161,7 @@ _publish(
     globals(),
     {**_LAZY, ".": _MODULES + " _C", ".fx": "_assert"},
     _missing,
-    wrap=lambda name, function: _take_out(name, function) if name in _takers else function,
-    public=lambda: _exported(_loaded, "autograd", *_takers, *" ".join(_DEFERRED.values()).split()),
+    wrap=lambda name, one: _public_form(name, one) if _is_operation(one, _DECLARED) else one,
+    public=lambda: _exported(_loaded, "autograd", *_operations, *" ".join(_DEFERRED.values()).split(), *_LINALG),
 )
 _publish(vars(ops), name="norch.ops")  # only now, as its modules are looked for as names first

@@ -9,8 +9,7 @@ from __future__ import annotations
 from ._package.exports import publish
 from ._package.typing import Tensor
 from .errors import LinAlgError
-from .ops._instead import guard
-from .ops._out import take_out
+from .ops._public import publish_operations
 from .ops.composed.grid import vander as _vander
 from .ops.composed.products import linalg_cross as cross
 from .ops.composed.products import matrix_power, multi_dot, vecdot
@@ -53,6 +52,5 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # PyTorch's name
     return _vander(x, N, True)
 
 
-take_out(globals(), " ".join({*__all__} - {"LinAlgError", "diagonal", "matrix_exp", "vander"}))
-guard(globals(), "diagonal matrix_exp vander")
+publish_operations(globals(), {*__all__} - {"LinAlgError"}, without_out=("diagonal", "matrix_exp", "vander"))
 publish(globals())

@@ -6,8 +6,7 @@ What ``norch`` itself has is the same function under another name here: ``psi`` 
 from __future__ import annotations
 
 from ._package.exports import publish
-from .ops._instead import guard
-from .ops._out import take_out
+from .ops._public import publish_operations
 from .ops.composed.pointwise import logit, mvlgamma, polygamma, round
 from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy
 from .ops.reduce import logsumexp
@@ -23,6 +22,5 @@ __all__ = [
 psi, gammaln, multigammaln, expit = digamma, lgamma, mvlgamma, sigmoid
 gammainc, gammaincc = igamma, igammac
 
-take_out(globals(), " ".join({*__all__} - {"log_softmax", "softmax"}))
-guard(globals(), "log_softmax softmax")
+publish_operations(globals(), __all__, without_out=("log_softmax", "softmax"))
 publish(globals())

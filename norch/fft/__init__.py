@@ -24,9 +24,8 @@ from ..errors import ArgumentError, BoundsError, DTypeError
 from ..ops._arguments import named_function
 from ..ops._autocast import autocast
 from ..ops._entry import rename_errors
-from ..ops._instead import guard
 from ..ops._operand import tensor_of
-from ..ops._out import take_out
+from ..ops._public import publish_operations
 from ..ops.composed.pad import constant_pad_nd
 from ..ops.composed.shape import roll
 from ..ops.copy import cat
@@ -357,6 +356,5 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     return _shifted("ifftshift", input, dim, True)
 
 
-take_out(globals(), " ".join({*__all__} - {"fftshift", "ifftshift"}))
-guard(globals(), "fftshift ifftshift")
+publish_operations(globals(), __all__, without_out=("fftshift", "ifftshift"))
 publish(globals())

@@ -6,38 +6,27 @@ from collections.abc import Callable
 
 from .._package.typing import Any
 
-# Modules, relative to norch, with their functions in norch, and with the methods of Tensor that they declare.
-FUNCTIONS = {
-    ".fft._stft": "bartlett_window blackman_window hamming_window hann_window istft kaiser_window stft",
-    ".ops.composed.activation": "hardshrink prelu threshold",
-    ".ops.composed.diagonal": "diag diag_embed diagflat trace tril triu",
-    ".ops.composed.distance": "cdist cosine_similarity pairwise_distance pdist renorm",
-    ".ops.composed.einsum": "einsum",
-    ".ops.composed.grid": "cartesian_prod combinations meshgrid unravel_index vander",
-    ".ops.composed.histogram": "histc histogram",
-    ".ops.composed.numeric": "gcd gradient heaviside lcm nextafter",
-    ".ops.composed.order": "bincount diff isin kthvalue mode nanquantile quantile unique unique_consecutive",
-    ".ops.composed.products": "addbmm addmm addmv addr baddbmm bilinear chain_matmul cross ger inner kron matrix_power "
-    "outer tensordot",
-    ".ops.composed.repeat": "repeat_interleave tile",
-    ".ops.composed.statistics": "corrcoef cov cumulative_trapezoid trapezoid trapz",
-    ".ops.new": "",
-    ".ops.special": "i0 igamma igammac",
+# Modules, relative to norch, with what they declare: functions of norch | functions and methods of Tensor | methods.
+_MODULES = {
+    ".fft._stft": "bartlett_window blackman_window hamming_window hann_window kaiser_window | istft stft |",
+    ".ops.composed.activation": "threshold | hardshrink prelu |",
+    ".ops.composed.diagonal": "| diag diag_embed diagflat trace tril triu | fill_diagonal_ tril_ triu_",
+    ".ops.composed.distance": "cdist cosine_similarity pairwise_distance pdist | renorm | renorm_",
+    ".ops.composed.einsum": "einsum | |",
+    ".ops.composed.grid": "cartesian_prod combinations meshgrid unravel_index vander | |",
+    ".ops.composed.histogram": "| histc histogram |",
+    ".ops.composed.numeric": "gradient | gcd heaviside lcm nextafter | gcd_ heaviside_ lcm_ nextafter_",
+    ".ops.composed.order": "isin | bincount diff kthvalue mode nanquantile quantile unique unique_consecutive |",
+    ".ops.composed.products": "bilinear chain_matmul tensordot | addbmm addmm addmv addr baddbmm cross ger inner "
+    "kron matrix_power outer | addbmm_ addmm_ addmv_ addr_ baddbmm_",
+    ".ops.composed.repeat": "| repeat_interleave tile | repeat",
+    ".ops.composed.statistics": "cumulative_trapezoid trapezoid trapz | corrcoef cov |",
+    ".ops.new": "| | new new_empty new_empty_strided new_full new_ones new_tensor new_zeros",
+    ".ops.special": "| i0 igamma igammac | i0_ igamma_ igammac_",
 }
-_METHODS = {
-    ".ops.composed.activation": "hardshrink prelu",
-    ".ops.composed.diagonal": "diag diag_embed diagflat fill_diagonal_ trace tril tril_ triu triu_",
-    ".ops.composed.distance": "renorm renorm_",
-    ".ops.composed.histogram": "histc histogram",
-    ".ops.composed.numeric": "gcd gcd_ heaviside heaviside_ lcm lcm_ nextafter nextafter_",
-    ".ops.composed.order": "bincount diff kthvalue mode nanquantile quantile unique unique_consecutive",
-    ".ops.composed.products": "addbmm addbmm_ addmm addmm_ addmv addmv_ addr addr_ baddbmm baddbmm_ cross ger inner "
-    "kron matrix_power outer",
-    ".ops.composed.repeat": "repeat repeat_interleave tile",
-    ".ops.composed.statistics": "corrcoef cov",
-    ".ops.new": "new new_empty new_empty_strided new_full new_ones new_tensor new_zeros",
-    ".ops.special": "i0 i0_ igamma igamma_ igammac igammac_",
-}
+_DECLARED = {module: [column.split() for column in names.split("|")] for module, names in _MODULES.items()}
+
+FUNCTIONS = {module: " ".join(only + both) for module, (only, both, _) in _DECLARED.items()}
 
 
 def _imported(module: str) -> Any:
@@ -77,8 +66,8 @@ class _DeclaredMethod(DeferredMethod):
 
 def deferred_methods() -> dict[str, DeferredMethod]:
     """The methods of Tensor that wait for the modules above."""
-    declared = {name: f"norch{module}" for module, names in _METHODS.items() for name in names.split()}
     return {
-        **{name: DeferredMethod("norch.fft._stft", name) for name in ("istft", "stft")},
-        **{name: _DeclaredMethod(module, name) for name, module in declared.items()},
+        name: (_DeclaredMethod if module[:5] == ".ops." else DeferredMethod)(f"norch{module}", name)
+        for module, (_, both, only) in _DECLARED.items()
+        for name in both + only
     }

@@ -32,10 +32,12 @@ def entry(
     mixed: bool = False,
     numpy: bool = False,
     autocast: str = "",
+    out: bool | None = None,
     name: str = "",
 ) -> Any:
     """The function that users call. mixed: halves are computed in float32 also beside other floats, by which they are
-    otherwise promoted, or refused. name: what errors call it, if not by its own name."""
+    otherwise promoted, or refused. out: whether its public form takes out= (_public.py), by default if it takes NumPy's
+    names. name: what errors call it, if not by its own name."""
     named_in_errors = name or function.__name__
 
     @wraps(function)
@@ -57,8 +59,9 @@ def entry(
                 entered, arguments, named, renamed_error(error, named_in_errors, (*arguments, *named.values()))
             )
 
-    if numpy:  # for take_out()
-        entered.has_out = partial(
+    entered.out = numpy if out is None else out
+    if numpy:  # so that its public form is one call, too
+        entered.again = partial(
             entry, function, composed=composed, mixed=mixed, numpy=True, autocast=autocast, name=name
         )
     return policy(autocast)(entered)

@@ -61,7 +61,7 @@ def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any
         return converted(x)
 
     function.opcode, function.node_class = OPCODES[name], node_class  # type: ignore[attr-defined]  # for an epilogue
-    function.call = call  # type: ignore[attr-defined]  # for _out.py and _instead.py
+    function.call = call  # type: ignore[attr-defined]  # for _public.py
     return function
 
 

@@ -102,7 +102,7 @@ def imag(input: Tensor) -> Tensor:
 # ---- from parts -----------------------------------------------------------------------------------------------------
 
 
-@rename_errors
+@rename_errors(out=True)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """real + i imag, of two tensors of one dtype, float32 or float64, which are broadcast.
 
@@ -118,7 +118,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return view_as_complex(stack((re, im), -1))
 
 
-@rename_errors(autocast="float32 -")
+@rename_errors(autocast="float32 -", out=True)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """abs e**(i angle): complex numbers of absolute values and angles in radians.
 
@@ -144,7 +144,7 @@ def conj(input: Tensor) -> Tensor:
     return _conj(x) if x.is_complex() else x
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 def conj_physical(input: Tensor) -> Tensor:
     """conj(), which computes at once.
 
@@ -154,7 +154,7 @@ def conj_physical(input: Tensor) -> Tensor:
     return conj(input)
 
 
-@method
+@method(out=True)
 def angle(input: Tensor) -> Tensor:
     """The angle in radians, in (-pi, pi]: atan2 of the parts; of a real number 0 or pi, and NaN of NaN.
 

@@ -22,6 +22,7 @@ from ._arguments import named_function, tensors_of
 from ._autocast import in_autocast, policy
 from ._cast import Cast, cast
 from ._operand import as_operand, kernel_operand, operand, tensor_of
+from ._out import takes_out
 from .op import METHODS, method
 from .view import select, slice_
 
@@ -189,6 +190,7 @@ def zero_(x: Tensor) -> Tensor:
     return x
 
 
+@takes_out
 @policy("widest -")
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """The tensors joined along dim (NumPy's name: axis); all other sizes must agree, and dtypes are promoted.
@@ -219,6 +221,7 @@ def _cat_grad(g: Tensor, needs_input_grad: tuple[bool, ...], metas: Any, dim: in
 _Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares_grad=True)
 
 
+@takes_out
 @policy("widest -")
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
     """Tensors of the same shape, joined along a new axis dim (NumPy's name: axis).
@@ -264,7 +267,7 @@ _Pad = derivative("pad", grad=_pad_grad)
 _NAMES_OF_OPERANDS = {"tensor1", "tensor2", "tensor", "other", "scalar", "scalar1", "scalar2", "scalar_or_tensor"}
 
 
-def result_type(*operands: Any, **named: Any) -> DType:
+def result_type(*operands: Operand, **named: Any) -> DType:
     """The dtype of the result of an operation on two tensors or numbers, whatever the names of the arguments.
 
     >>> norch.result_type(norch.ones(2, dtype=norch.float16), 1.5)
@@ -277,7 +280,7 @@ def result_type(*operands: Any, **named: Any) -> DType:
     return DTYPES[lib.norch_result_type((a, b))]
 
 
-def is_floating_point(input: Any) -> bool:
+def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype of a tensor is a float.
 
     >>> norch.is_floating_point(norch.tensor([1]))

@@ -22,6 +22,7 @@ from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._examples import with_example
 from ._operand import operand, tensor_of
+from ._out import takes_out
 from .values import Tensor, as_asked, common_dtype, finished, tensor
 from .view import sizes
 
@@ -77,6 +78,7 @@ def _is_finite(value: Any) -> bool:
 # ---- constants --------------------------------------------------------------------------------------------------
 
 
+@takes_out
 def empty(
     *shape: Any,
     size: Any = None,
@@ -127,6 +129,7 @@ def empty_strided(
     )
 
 
+@takes_out
 def full(
     size: Any,
     fill_value: Operand,
@@ -201,7 +204,7 @@ def _constant(name: str, value: int, what: str) -> Any:
         asked = requires_grad or pin_memory or layout is not None
         return as_asked(out, requires_grad, layout, pin_memory) if asked else out
 
-    return named_function(constant, name, with_example(name, f"{what}, of the default dtype unless given."))
+    return takes_out(named_function(constant, name, with_example(name, f"{what}, of the default dtype unless given.")))
 
 
 zeros, ones = _constant("zeros", 0, "Zeros"), _constant("ones", 1, "Ones")
@@ -331,6 +334,7 @@ _FAR = 1 << 52  # integers that doubles hold, and so do their sums
 # ---- ranges -----------------------------------------------------------------------------------------------------
 
 
+@takes_out
 def arange(
     start: Tensor | float = 0,
     end: Tensor | float | None = None,
@@ -441,7 +445,7 @@ def _quotient(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
-@rename_errors
+@rename_errors(out=True)
 def linspace(
     start: Operand,
     end: Operand,
@@ -461,7 +465,7 @@ def linspace(
     return _evenly_spaced("linspace", start, end, steps, (dtype, device, requires_grad, layout, pin_memory))
 
 
-@rename_errors
+@rename_errors(out=True)
 def logspace(
     start: float,
     end: float,
@@ -485,7 +489,7 @@ def logspace(
 # ---- matrices and their indices -----------------------------------------------------------------------------------
 
 
-@rename_errors
+@rename_errors(out=True)
 def eye(
     n: int,
     m: int | None = None,

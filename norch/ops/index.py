@@ -228,7 +228,7 @@ def without_axis(out: Tensor, x: Tensor) -> Tensor:
     return out if x.ndim else out.view(())
 
 
-@method
+@method(out=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the given indices (1-d) of an axis, in their order.
 
@@ -279,11 +279,11 @@ index_copy, index_copy_ = _write_along(
     tensor([6., 0., 5.])
     """,
 )
-index_copy, index_copy_ = method(policy("widest -")(index_copy)), method(index_copy_)
+index_copy, index_copy_ = method(out=True)(policy("widest -")(index_copy)), method(index_copy_)
 _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
 
 
-@method
+@method(out=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy of x with alpha times the parts of source added to the parts at the given indices (1-d) of an axis.
 
@@ -337,7 +337,7 @@ def index_fill_(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 # ---- indices of the flattened tensor --------------------------------------------------------------------------------
 
 
-@method
+@method(out=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of the flattened x at the given indices, in the shape of index.
 
@@ -428,7 +428,7 @@ _MaskedFill = write_derivative(
 )
 
 
-@method(moves=True)
+@method(moves=True, out=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where mask (bool) holds, in one axis; x and mask broadcast.
 
@@ -486,7 +486,7 @@ def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
-@method
+@method(out=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of all elements that are not 0, in C order: a row each, or with as_tuple a tensor for each dimension.
 

@@ -20,7 +20,7 @@ _MM, _BMM, _MV, _DOT, _VDOT = (constants[f"PRODUCT_{name}"] for name in ("MM", "
 _NO_EPILOGUE = -1  # what norch_linear applies to the product: the opcode of a UNARY row, or this
 
 
-@method
+@method(out=True)
 def matmul(input: Operand, other: Operand) -> Tensor:  # PyTorch's name
     """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
 
@@ -199,7 +199,7 @@ _Linear = derivative(
 )
 
 
-@method
+@method(out=True)
 @policy("lower")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices, (M, K) and (K, N).
@@ -214,7 +214,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return record(_Matmul, lib.norch_product(_MM, a, b), (a, b))
 
 
-@method
+@method(out=True)
 @policy("lower")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Products of matrices pair by pair, (B, M, K) and (B, K, N).
@@ -228,7 +228,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     return record(_Matmul, lib.norch_product(_BMM, a, b), (a, b))
 
 
-@method
+@method(out=True)
 @policy("off lower")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix (M, K) times a vector (K).
@@ -241,7 +241,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     return _with_vector(_MV, as_operand(input, "mv"), as_operand(vec, "mv"))
 
 
-@method
+@method(out=True)
 @policy("off widest")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors of the same size.
@@ -254,7 +254,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return _with_vector(_DOT, as_operand(input, "dot"), as_operand(tensor, "dot"))
 
 
-@method
+@method(out=True)
 @policy("off widest")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """dot() with input conjugated.

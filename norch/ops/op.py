@@ -23,6 +23,7 @@ from ._autocast import policy
 from ._entry import entry
 from ._examples import EXAMPLES, with_example
 from ._inplace_methods import inplace_form
+from ._out import takes_out
 from ._rows import OPCODES
 
 Function = Callable[..., Any]
@@ -50,6 +51,7 @@ def op(
     is_method: bool = True,
     inplace: bool = True,
     autocast: str = "",
+    out: bool = True,
     **declared: Any,
 ) -> Operation:
     """The function of a row of csrc/ops.def, differentiable if gradients are given.
@@ -59,6 +61,7 @@ def op(
     is_method   whether Tensor has it as a method
     inplace     whether Tensor has the in-place method name_ too
     autocast    its policy (_autocast.py), for rows of one or two inputs
+    out         whether its public form takes out= (_public.py)
     declared    grad=, grad_a= ... and the other options of autograd.derivative.derivative()
     """
     row = row or name
@@ -69,7 +72,7 @@ def op(
     made = make(row, node_class, autocast) if autocast else make(row, node_class)
     function = named_function(policy(autocast)(made), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
-    function.row = form, row, node_class
+    function.row, function.out = (form, row, node_class), out
     function.__annotations__["return"] = "Tensor"
     if is_method and form != "reduce":
         method(function, aliases=aliases, inplace=inplace)
@@ -110,15 +113,17 @@ def method(
     moves: bool = False,
     numpy: bool = False,
     autocast: str = "",
+    out: bool | None = None,
     **declared: Any,
 ) -> Any:
     """Decorates a function, or a property, that is a method of Tensor too. name: that of the method, if it differs;
     inplace: Tensor has the in-place method name_ too; composed: of operations that compute (_halves.py), moves: of such
-    as move elements, numpy: with NumPy's names (_entry.py); autocast: its policy (_autocast.py)."""
+    as move elements, numpy: with NumPy's names (_entry.py); autocast: its policy
+    (_autocast.py); out: whether the function of norch takes out= (_public.py), by default with NumPy's names alone."""
     if function is None:
         if not (composed or moves or numpy):
-            return lambda function: _declared(function, **declared)
-        options: dict[str, Any] = {"composed": composed, "numpy": numpy, "autocast": autocast}
+            return lambda function: _declared(takes_out(function) if out else function, **declared)
+        options: dict[str, Any] = {"composed": composed, "numpy": numpy, "autocast": autocast, "out": out}
         return lambda function: _declared(entry(function, **options), **declared)
     return _declared(function, **declared)
 

@@ -24,6 +24,7 @@ from ._autocast import in_autocast, policy
 from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
+from ._out import takes_out
 from ._slopes import flat, grad_of_base, grad_of_exponent, grad_of_sgn, over_square, slope_of_acosh, slope_of_sinc
 from .op import METHODS, backward_op, function_op, method, op
 from .operators import operator, operators
@@ -98,16 +99,18 @@ lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", 
 digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
 sinc = op("sinc", "sin(pi x) / (pi x), 1 at 0. Integers become floats.", grad=lambda g, x: g * slope_of_sinc(x))
 sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
-relu = op("relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1)
+relu = op(
+    "relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1, out=False
+)
 floor = op("floor", "The largest integer not above x.", grad=flat)
 ceil = op("ceil", "The smallest integer not below x.", grad=flat)
 _frac = op(  # x without its whole part
     "frac", grad=lambda g: g, is_method=False, shares_grad=True
 )
 trunc = fix = op("trunc", "x without its fraction.", grad=flat, aliases=("fix",))
-isnan = op("isnan", "Where x is NaN.", inplace=False)
-isinf = op("isinf", "Where x is infinite.", inplace=False)
-isfinite = op("isfinite", "Where x is neither infinite nor NaN.", inplace=False)
+isnan = op("isnan", "Where x is NaN.", inplace=False, out=False)
+isinf = op("isinf", "Where x is infinite.", inplace=False, out=False)
+isfinite = op("isfinite", "Where x is neither infinite nor NaN.", inplace=False, out=False)
 signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", inplace=False)
 logical_not = op("logical_not", "Where x is 0 or False.")
 bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
@@ -120,7 +123,7 @@ _logit = function_op(  # NaN outside [0, 1], infinite at its ends
 )
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 def sgn(input: Tensor) -> Tensor:
     """-1, 0 or 1 as sign(); of complex numbers x / |x|, 0 at 0."""
     x = as_operand(input, "sgn")
@@ -315,7 +318,7 @@ _nan_to_num = function_op(  # b for NaN, c and -c for infinities
 # ---- functions of several rows ------------------------------------------------------------------------------------
 
 
-@method
+@method(out=True)
 def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """input + alpha * other; add(input, alpha, other) is an older form.
 
@@ -327,7 +330,7 @@ def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
     return _add(input, other) if alpha == 1 else with_factor(_add, "add", alpha, input, other)
 
 
-@method(aliases=("subtract",))
+@method(aliases=("subtract",), out=True)
 def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other; sub(input, alpha, other) is an older form."""
     if second is not None:
@@ -373,7 +376,7 @@ def _times(name: str, factor: float, input: Tensor, others: Any) -> tuple[Any, D
     return others, dtype
 
 
-@method(aliases=("divide",))
+@method(aliases=("divide",), out=True)
 def div(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
     if rounding_mode is None:
@@ -385,7 +388,7 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = None) -> T
     raise ArgumentError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
 
 
-@method
+@method(out=True)
 @policy("- float32")
 def pow(input: Operand, exponent: Operand) -> Tensor:
     """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
@@ -415,7 +418,7 @@ def _legal_power(a: Operand, b: Operand) -> Any:
     return b
 
 
-@method(aliases=("clip",))
+@method(aliases=("clip",), out=True)
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """input limited to [min, max], which are numbers or tensors; NaN stays. With min above max, max."""
     if min is None and max is None:
@@ -429,19 +432,19 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
         raise
 
 
-@method
+@method(out=True)
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """input, at least min (a number or a tensor); NaN stays."""
     return _clamp_min(input, min)
 
 
-@method
+@method(out=True)
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """input, at most max (a number or a tensor); NaN stays."""
     return _clamp_max(input, max)
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
     x = as_operand(input, "lerp")
@@ -452,6 +455,7 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 def where(condition: Tensor, input: None = ..., other: None = ...) -> tuple[Tensor, ...]: ...
 @overload
 def where(condition: Tensor, input: Operand, other: Operand) -> Tensor: ...
+@takes_out
 def where(condition: Tensor, input: Operand | None = None, other: Operand | None = None) -> Any:
     """input where condition (bool, or uint8) holds, other elsewhere; all broadcast. Of condition alone: its
     nonzero(as_tuple=True).

@@ -34,6 +34,7 @@ from ..random import Generator, state_of
 from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._operand import tensor_of
+from ._out import takes_out
 from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
@@ -82,7 +83,7 @@ def _of_shape(name: str, about: str) -> Any:
             call, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad, layout, pin_memory
         )
 
-    return named_function(draw, name, about)
+    return takes_out(named_function(draw, name, about))
 
 
 rand = _of_shape(
@@ -139,6 +140,7 @@ def _strided_like(x: Tensor, out: Tensor, memory_format: Any) -> Tensor:
     return copy_(copy, out.detach()).requires_grad_(out.requires_grad)
 
 
+@takes_out
 def randint(
     low: Any = None,
     high: Any = None,
@@ -238,6 +240,7 @@ def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format
     return _strided_like(input, randint(low, high, tuple(input.shape), **more), memory_format)
 
 
+@takes_out
 def randperm(
     n: int,
     *,
@@ -263,7 +266,7 @@ def randperm(
     )
 
 
-@rename_errors
+@rename_errors(out=True)
 def normal(
     mean: Operand = 0.0,
     std: Operand = 1.0,
@@ -306,7 +309,7 @@ def normal(
     )
 
 
-@method
+@method(out=True)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0.
 
@@ -331,7 +334,7 @@ def _ones_with_probability(name: str, x: Tensor, p: Any, generator: Generator | 
     return cast(lib.norch_bernoulli(state_of(generator), chances), x.dtype)
 
 
-@method(moves=True)
+@method(moves=True, out=True)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -233,7 +233,7 @@ def _complex_prod(x: Any, dim: int | None, keepdim: bool) -> Any:
     return line.movedim(0, dim)
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not 0 (int64), of all or over the axes dim.
 
@@ -420,7 +420,7 @@ def _moment(row: Any, about: str) -> tuple[Any, Any]:
 
     example = f">>> norch.{name}_mean(norch.tensor([1.0, 2.0, 3.0]))\n(tensor(1.), tensor(2.))\n"
     both = named_function(beside_mean, f"{name}_mean", f"({name}(), mean()).\n\n{example}")
-    return method(numpy_names(named_function(moment, name, about))), numpy_names(composed=True)(both)
+    return method(numpy_names(named_function(moment, name, about))), numpy_names(composed=True, out=False)(both)
 
 
 var, var_mean = _moment(

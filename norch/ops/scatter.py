@@ -27,7 +27,7 @@ from .view import axis as axis_of
 from .view import slice_
 
 
-@method
+@method(out=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = x[index[i][j]][j] for dim 0, likewise for the others; the result has the shape of index
     (integers).
@@ -48,7 +48,7 @@ def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
 Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index",), grad=_gather_grad)
 
 
-@method(moves=True)
+@method(moves=True, out=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather() with the other axes broadcast and negative indices allowed; without dim in the flattened x.
 
@@ -131,7 +131,7 @@ def _scatter_by(x: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce
     return (x.scatter_reduce_ if in_place else x.scatter_reduce)(dim, index, given, "prod")
 
 
-@method
+@method(out=True)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Operand | None = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -154,7 +154,7 @@ def scatter_(
     return _scatter_by(x, dim, index, src, value, reduce, True)
 
 
-@method
+@method(out=True)
 @policy("- widest")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
     """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, likewise for the others.
@@ -233,7 +233,7 @@ _ScatterExtreme = derivative("scatter_reduce", ("x", "src", "index"), backward=_
 _ScatterProd = derivative("scatter_reduce", ("x", "src", "index"), backward=_scatter_prod_grad)
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -268,7 +268,7 @@ def scatter_reduce(
     return total / counts if x.dtype.kind in "fc" else cast(total // counts, x.dtype)
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -17,6 +17,7 @@ from ..errors import ArgumentError, BoundsError, ShapeError
 from ._arguments import public
 from ._entry import rename_errors
 from ._operand import as_operand, tensor_of
+from ._out import takes_out
 from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .op import method
@@ -58,7 +59,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     return sort_result(*sorted_by(x, dim, -1, descending))
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices of sort().
 
@@ -69,7 +70,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return order_of(as_operand(input, "argsort"), dim, -1, descending)
 
 
-@method
+@method(out=True)
 def msort(input: Tensor) -> Tensor:
     """The values of sort() along the first axis.
 
@@ -174,6 +175,7 @@ def _middle(x: Tensor, dim: int, ignore_nan: bool) -> Tensor:
 # ---- search -------------------------------------------------------------------------------------------------------
 
 
+@takes_out
 def searchsorted(
     sorted_sequence: Tensor,
     input: Operand,
@@ -194,7 +196,7 @@ def searchsorted(
     return _search("searchsorted", sorted_sequence, input, out_int32, right, side, sorter)
 
 
-@rename_errors
+@rename_errors(out=True)
 def bucketize(input: Tensor, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """searchsorted() of input among 1-d boundaries.
 

@@ -123,7 +123,9 @@ from importlib import import_module
 from norch.ops import _deferred
 from norch.ops.op import METHODS
 assert not {"norch" + module for module in _deferred.FUNCTIONS} & {*sys.modules}
-before, waiting = dict(METHODS), " ".join(_deferred._METHODS.values()).split()
+before, waiting = dict(METHODS), []
+for module, (_, both, methods) in _deferred._DECLARED.items():
+    waiting += both + methods if module.startswith(".ops.") else []
 for module, names in _deferred.FUNCTIONS.items():
     found = import_module("norch" + module)
     assert all(hasattr(found, name) for name in names.split()), module

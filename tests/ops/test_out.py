@@ -18,10 +18,8 @@ from conftest import DEVICE
 
 import norch
 from norch._binding.library import lib
-from norch.ops._out import NAMES
-from norch.ops.linalg.torch_names import TAKE_OUT
 
-TAKERS = {name: getattr(norch, name) for name in (NAMES + TAKE_OUT).split()}
+TAKERS = {name: getattr(norch, name) for name in norch.__all__ if hasattr(getattr(norch, name), "takes_out")}
 # What makes tensors, or needs arguments of its own: how it is called.
 CALLS: dict[str, Any] = {
     "arange": lambda m: m.arange(2, 9, 3),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._package.exports import publish
-from ...ops._instead import function_of, guard
+from ...ops._public import function_of, is_operation, publish_operations
 from ...ops.attention import scaled_dot_product_attention
 from ...ops.composed.adaptive_pool import (
     adaptive_avg_pool1d,
@@ -28,6 +28,7 @@ from ...ops.conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from ...ops.conv3d import conv3d, conv_transpose3d
 from ...ops.matmul import linear
 from ...ops.normalization import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
+from ...ops.op import METHODS
 from ...ops.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from ...tensor import Tensor
 from . import _activation, _cross_entropy, _dropout, _embedding, _loss, _normalize, _pool, _vision
@@ -50,14 +51,10 @@ __all__ = [
 for _file in (_activation, _cross_entropy, _dropout, _embedding, _loss, _normalize, _pool, _vision):
     __all__ += _file.__all__
 
-_GUARDED = """
-adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices alpha_dropout celu
-dropout1d dropout2d dropout3d elu embedding feature_alpha_dropout hardshrink hardsigmoid hardswish hardtanh
-instance_norm leaky_relu log_softmax max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices mish prelu
-relu6 relu_ rrelu selu sigmoid silu softmax softplus softshrink tanh tanhshrink threshold upsample upsample_bilinear
-upsample_nearest
-"""
-guard(globals(), _GUARDED)
+# These notice objects with __torch_function__ themselves: a call within a call would take longer.
+_PUBLIC = {"gelu", "linear", "relu", "scaled_dot_product_attention"}
+_operations = [name for name in __all__ if name not in _PUBLIC and is_operation(globals()[name], METHODS)]
+publish_operations(globals(), _operations, without_out=_operations)
 
 
 def _missing(name: str) -> Any:

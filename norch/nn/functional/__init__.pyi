@@ -8,14 +8,14 @@ from norch.nn.extras.fractional_pool import fractional_max_pool2d as fractional_
 from norch.nn.extras.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
 from norch.nn.extras.multi_head import multi_head_attention_forward as multi_head_attention_forward
 from norch.nn.extras.unpool import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
-from norch.nn.functional._activation import gelu as gelu, glu as glu, gumbel_softmax as gumbel_softmax, relu as relu, softmin as softmin
+from norch.nn.functional._activation import gelu as gelu, glu as glu, gumbel_softmax as gumbel_softmax, relu as relu, softmin as softmin, tanhshrink as tanhshrink
 from norch.nn.functional._cross_entropy import binary_cross_entropy as binary_cross_entropy, binary_cross_entropy_with_logits as binary_cross_entropy_with_logits, cross_entropy as cross_entropy, nll_loss as nll_loss
 from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._embedding import one_hot as one_hot
 from norch.nn.functional._loss import cosine_embedding_loss as cosine_embedding_loss, gaussian_nll_loss as gaussian_nll_loss, hinge_embedding_loss as hinge_embedding_loss, huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss, margin_ranking_loss as margin_ranking_loss, mse_loss as mse_loss, multi_margin_loss as multi_margin_loss, multilabel_margin_loss as multilabel_margin_loss, multilabel_soft_margin_loss as multilabel_soft_margin_loss, poisson_nll_loss as poisson_nll_loss, smooth_l1_loss as smooth_l1_loss, soft_margin_loss as soft_margin_loss, triplet_margin_loss as triplet_margin_loss, triplet_margin_with_distance_loss as triplet_margin_with_distance_loss
 from norch.nn.functional._normalize import local_response_norm as local_response_norm, normalize as normalize
 from norch.nn.functional._pool import lp_pool1d as lp_pool1d, lp_pool2d as lp_pool2d, lp_pool3d as lp_pool3d
-from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle, unfold as unfold
+from norch.nn.functional._vision import channel_shuffle as channel_shuffle, fold as fold, interpolate as interpolate, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
 from norch.ops.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from norch.ops.batch_norm import batch_norm as batch_norm
 from norch.ops.composed.adaptive_pool import adaptive_avg_pool1d as adaptive_avg_pool1d, adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d
@@ -115,9 +115,9 @@ def softplus(input: Tensor, beta: float = ..., threshold: float = ...) -> Tensor
 def softshrink(input: Tensor, lambd: float = ...) -> Tensor: """x - lambd if x > lambd, x + lambd if x < -lambd, else 0. Floats only; ArgumentError if lambd < 0."""
 def softsign(input: Tensor) -> Tensor: """x / (1 + |x|)."""
 def tanh(input: Tensor) -> Tensor: """Hyperbolic tangent. Integers become floats."""
-def tanhshrink(input: Tensor) -> Tensor: """x - tanh(x)."""
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = ...) -> Tensor: """x if x > threshold or x is NaN, else value."""
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor: """threshold() in place."""
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = ..., stride: Any = ...) -> Tensor: """The patches of input (N, C, H, W) or (C, H, W) that conv2d() reads, as columns: (N, C * kh * kw, patches)."""
 def upsample(input: Tensor, size: Any = ..., scale_factor: Any = ..., mode: str = ..., align_corners: bool | None = ...) -> Tensor: """interpolate() under its former name."""
 def upsample_bilinear(input: Tensor, size: Any = ..., scale_factor: Any = ...) -> Tensor: """interpolate() with mode "bilinear" and align_corners."""
 def upsample_nearest(input: Tensor, size: Any = ..., scale_factor: Any = ...) -> Tensor: """interpolate() with mode "nearest"."""

@@ -33,7 +33,7 @@ def operands_of_threshold(input: Tensor, threshold: float, value: float) -> tupl
     return input, threshold, float(value) if input.dtype.is_floating_point else int(value)
 
 
-@method
+@method(out=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """input, but 0 where |input| <= lambd. Floats only.
 

@@ -26,7 +26,7 @@ from ..view import as_strided, axes, narrow, reshape, unsqueeze
 from ..view import diagonal as _diagonal
 
 
-@method(moves=True)
+@method(moves=True, out=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrix with a vector on a diagonal, or a copy of the diagonal of a matrix.
 
@@ -117,7 +117,7 @@ def _cached_mask(rows: int, columns: int, offset: int, name: str) -> Tensor:
     return _mask(rows, columns, offset, name, operand(0))
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of matrices, up to a diagonal; zeros above.
 
@@ -128,7 +128,7 @@ def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     return _triangle(input, diagonal, "tril")
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of matrices, from a diagonal on; zeros below.
 

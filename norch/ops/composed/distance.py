@@ -226,7 +226,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return sum_((a / of_a) * (b / of_b), dim)  # products of unit vectors stay in range, as a * b may not
 
 
-@method(inplace=True, composed=True, autocast="- float32")
+@method(inplace=True, composed=True, autocast="- float32", out=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """input with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p is positive.
 

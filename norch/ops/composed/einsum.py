@@ -45,7 +45,7 @@ _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit 
 
 
 @policy("- lower")
-def einsum(equation: Any, *operands: Any) -> Tensor:
+def einsum(equation: Any, *operands: Tensor | Any) -> Tensor:
     """The product of the operands' elements, summed over all labels that the output lacks.
 
     The equation labels the axes of each operand with letters, and those of the output after "->". Without "->" the

@@ -32,7 +32,7 @@ def _extremes(x: Any) -> tuple[float, float]:
     return (x.amin().item(), x.amax().item()) if x.numel() else (0.0, 1.0)
 
 
-@method(composed=True)
+@method(composed=True, out=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float.
 
@@ -52,7 +52,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return zeros(bins, dtype=x.dtype, device=x.device).index_add(0, at.to(int64), inside.to(x.dtype))
 
 
-@method(composed=True)
+@method(composed=True, out=True)
 def histogram(
     input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> histogram_result:

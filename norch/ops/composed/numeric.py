@@ -38,7 +38,7 @@ def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
     return given[0], given[1]
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def gcd(input: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm.
 
@@ -53,7 +53,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     return abs_(a).to(dtype)  # of the least integer, which has no opposite, rests are negative
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """The least common multiples of integers, not negative; 0 where either is 0.
 
@@ -65,7 +65,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     return abs_(a // where(divisor == 0, 1, divisor) * b).to(divisor.dtype)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, composed=True, out=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN).
 
@@ -76,7 +76,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     return where(x == 0, values.detach().to(dtype), (x > 0).to(dtype))
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The number of the dtype that comes next after input, towards other. Floats of one dtype.
 

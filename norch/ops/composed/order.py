@@ -158,7 +158,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
 # ---- distinct elements --------------------------------------------------------------------------------------------
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 @optional_results("return_inverse", "return_counts")
 def unique(
     input: Tensor,
@@ -178,7 +178,7 @@ def unique(
     return _distinct(as_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 @optional_results("return_inverse", "return_counts")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
@@ -237,7 +237,7 @@ def _begins(rows: Tensor) -> Tensor:
     return begins
 
 
-@rename_errors
+@rename_errors(out=True)
 def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among test_elements; with invert, whether it is not. Either may be a number.
 

@@ -19,6 +19,7 @@ from .._checks import check_count, floats_of, numbers_of, real_of
 from .._entry import composed
 from .._inplace_methods import inplace_form
 from .._operand import as_operand
+from .._out import takes_out
 from .._results import frexp_result
 from ..complex import complex
 from ..copy import clone, fill_, result_type
@@ -40,7 +41,7 @@ def positive(input: Tensor) -> Tensor:
     return numbers_of(input, "positive")
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, composed=True, out=True)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """input rounded to this many decimals (negative: to tens, hundreds ...), halves to the even digit.
 
@@ -54,7 +55,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return rows._round(input * ten) / ten if decimals > 0 else rows._round(input / ten) * ten
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 def frac(input: Tensor) -> Tensor:
     """input - trunc(input). Floats only.
 
@@ -64,7 +65,7 @@ def frac(input: Tensor) -> Tensor:
     return rows._frac(floats_of(input, "frac"))
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees as radians. Integers become floats.
 
@@ -74,7 +75,7 @@ def deg2rad(input: Tensor) -> Tensor:
     return rows.mul(real_of(input, "deg2rad"), math.pi / 180)
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 def rad2deg(input: Tensor) -> Tensor:
     """Radians as degrees. Integers become floats.
 
@@ -84,7 +85,7 @@ def rad2deg(input: Tensor) -> Tensor:
     return rows.mul(real_of(input, "rad2deg"), 180 / math.pi)
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps].
 
@@ -98,7 +99,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     return rows._logit(input)
 
 
-@method(inplace=True, moves=True)
+@method(inplace=True, moves=True, out=True)
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
@@ -118,7 +119,7 @@ def nan_to_num(
     return out if low == -high else rows.where(rows.eq(input, -math.inf), float(low), out)
 
 
-@method
+@method(out=True)
 def isposinf(input: Tensor) -> Tensor:
     """Where input is +inf.
 
@@ -128,7 +129,7 @@ def isposinf(input: Tensor) -> Tensor:
     return rows.eq(real_of(input, "isposinf"), math.inf)
 
 
-@method
+@method(out=True)
 def isneginf(input: Tensor) -> Tensor:
     """Where input is -inf.
 
@@ -151,6 +152,7 @@ def isreal(input: Tensor) -> Tensor:
     return lib.norch_full_like(input, bool_.code, 1.0, 1)
 
 
+@takes_out
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats.
 
@@ -167,7 +169,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     return zeta(n + 1, input) * (factor if n % 2 else -factor)
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, composed=True, out=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p. Integers become floats.
 
@@ -196,7 +198,7 @@ def _mvlgamma(x: Tensor, p: int) -> Tensor:
     return out + p * (p - 1) / 4 * math.log(math.pi)
 
 
-@method(moves=True)
+@method(moves=True, out=True)
 def frexp(input: Tensor) -> frexp_result:
     """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
 
@@ -261,7 +263,7 @@ def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     return rows._sub(other, input) if alpha == 1 else rows.with_factor(rows._sub, "rsub", alpha, other, input)
 
 
-@method(composed=True)
+@method(composed=True, out=True)
 def float_power(input: Tensor, exponent: Operand) -> Tensor:
     """input ** exponent in float64, or complex128.
 
@@ -273,7 +275,7 @@ def float_power(input: Tensor, exponent: Operand) -> Tensor:
     return rows._pow(a.to(wide), b.to(wide))
 
 
-@method(inplace=True, composed=True)
+@method(inplace=True, composed=True, out=True)
 def ldexp(input: Tensor, other: Operand) -> Tensor:
     """input * 2**other, as floats; in the dtype of input where other holds integers.
 
@@ -294,7 +296,7 @@ def _ldexp(x: Tensor, power: Tensor) -> Tensor:
     return rows.mul(x, rows.exp2(power))
 
 
-@method(inplace=True, composed=True, autocast="- widest")
+@method(inplace=True, composed=True, autocast="- widest", out=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is an older form.
 
@@ -308,7 +310,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     return rows.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
-@method(inplace=True, composed=True, autocast="- widest")
+@method(inplace=True, composed=True, autocast="- widest", out=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is an older form.
 

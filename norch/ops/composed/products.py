@@ -98,7 +98,7 @@ _Addmm = derivative(
 )
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 @_in_one_pass(2)
 @composed(autocast="lower")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
@@ -112,7 +112,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
     return _added(input, _blas(mm(mat1, mat2), alpha), beta, alpha, "addmm")
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 @composed(autocast="off lower")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), as addmm().
@@ -123,7 +123,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: 
     return _added(input, _blas(mv(mat, vec), alpha), beta, alpha, "addmv")
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 @_in_one_pass(3)
 @composed(autocast="lower")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
@@ -135,7 +135,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1,
     return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 @composed(autocast="lower")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm().
@@ -148,7 +148,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
     return _added(input, _blas(sum_(products, 0, dtype=products.dtype), alpha), beta, alpha, "addbmm")
 
 
-@method(inplace=True)
+@method(inplace=True, out=True)
 @composed(autocast="off lower")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted.
@@ -216,7 +216,7 @@ def _scaled(x: Tensor, factor: Any, name: str) -> Tensor:
 # ---- contractions -----------------------------------------------------------------------------------------------
 
 
-@method(aliases=("ger",), moves=True)
+@method(aliases=("ger",), moves=True, out=True)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """out[i][j] = input[i] * vec2[j] for two vectors.
 
@@ -233,7 +233,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 ger = outer
 
 
-@method
+@method(out=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product.
 
@@ -250,7 +250,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
 
 
-@composed(autocast="- widest")
+@composed(autocast="- widest", out=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
     """The sum of products over some axes of a and as many of b; the result has the other axes, a's first.
 
@@ -366,7 +366,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     return sum_((x.conj() if x.is_complex() else x) * y, dim)
 
 
-@method(composed=True)
+@method(composed=True, out=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of input times all of other, block by block along each axis.
 
@@ -383,7 +383,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
 
 
-@method(composed=True, autocast="off widest")
+@method(composed=True, autocast="off widest", out=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three elements along dim (default: the first axis of size 3).
 
@@ -438,7 +438,7 @@ linalg_cross = composed(linalg_cross)
 # ---- many factors -----------------------------------------------------------------------------------------------
 
 
-@composed(autocast="- lower")
+@composed(autocast="- lower", out=True)
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least.
 
@@ -506,7 +506,7 @@ def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, la
     return matmul(_between(factors, cut, first, k), _between(factors, cut, k + 1, last))
 
 
-@method(composed=True)
+@method(composed=True, out=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n.
     LinAlgError if there is no inverse, ShapeError if a matrix is not square.

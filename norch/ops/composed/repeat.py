@@ -83,7 +83,7 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     return repeat(input, (*[1] * (input.ndim - len(given)), *given))
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 def repeat_interleave(
     input: Tensor | None = None,
     repeats: Operand | None = None,

@@ -186,7 +186,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 def _at_least(ndim: int, name: str, function: Any) -> Any:
-    def at_least(*tensors: Any) -> Any:
+    def at_least(*tensors: Tensor | Sequence[Tensor]) -> Any:
         if len(tensors) != 1 or not isinstance(tensors[0], Handle):
             listed = tensors[0] if len(tensors) == 1 else tensors
             return tuple(map(at_least, tensors_of(listed, name)))
@@ -211,7 +211,7 @@ def _joined(tensors: Any, name: str) -> Sequence[Tensor]:
     return tensors if plain else tensors_of(tensors, name)
 
 
-@rename_errors
+@rename_errors(out=True)
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors joined along the second axis (vectors: along the first).
 
@@ -222,7 +222,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
-@rename_errors
+@rename_errors(out=True)
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors joined along the first axis; vectors count as rows.
 
@@ -236,7 +236,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 row_stack = vstack
 
 
-@rename_errors
+@rename_errors(out=True)
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors joined along the third axis.
 
@@ -247,7 +247,7 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat([atleast_3d(x) for x in _joined(tensors, "dstack")], 2)
 
 
-@rename_errors
+@rename_errors(out=True)
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors joined along the second axis; vectors count as columns.
 
@@ -412,7 +412,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _replaced(input, src, "select_scatter", lambda x: select(x, dim, index))
 
 
-@method(moves=True)
+@method(moves=True, out=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:

@@ -84,7 +84,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     return _parts(input, at, [(end, end := end + part) for part in parts])
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most chunks parts along dim, all of one size but the last.
 
@@ -98,7 +98,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return parts if size else parts * chunks
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> tuple[Tensor, ...]:
@@ -174,7 +174,7 @@ dsplit = _split_along(
 )
 
 
-@method(numpy=True)
+@method(numpy=True, out=False)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts along an axis, without that axis.
 

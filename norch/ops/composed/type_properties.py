@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._binding.library import lib
-from ..._package.typing import Any, Operand, Tensor, overload
+from ..._package.typing import Any, Tensor, overload
 from ..._tensor.handle import Handle
 from ...autograd.hooks import retaining
 from ...dtype import dtype as DType
@@ -45,7 +45,7 @@ def is_signed(input: Tensor) -> bool:
     return as_operand(input, "is_signed").dtype.is_signed
 
 
-def typename(obj: Operand) -> str:
+def typename(obj: Any) -> str:
     """The name of the type of anything, with its module's.
 
     >>> norch.typename(norch.ones(2))

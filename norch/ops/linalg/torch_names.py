@@ -10,7 +10,7 @@ from ..._binding.numbers import int64
 from ..._package.typing import Tensor
 from ...errors import ArgumentError
 from .._autocast import autocast
-from .._out import take_out
+from .._public import publish_operations
 from ..create import eye
 from ..random import randn
 from . import factor, householder, solve, spectral
@@ -258,4 +258,4 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 TAKE_OUT = """
 cholesky cholesky_inverse cholesky_solve geqrf inverse lu_solve lu_unpack orgqr ormqr qr svd triangular_solve
 """
-take_out(globals(), TAKE_OUT)
+publish_operations(globals(), TAKE_OUT.split())

@@ -1,0 +1,378 @@
+"""The public form of operations: norch.exp, beside the method Tensor.exp, which is another object, as in PyTorch.
+
+It takes out=, too, where the declaration of the operation has that column (_out.py), and notices objects with
+__torch_function__ where the operation refuses them (_instead.py). The modules that users import make it of the
+functions that they collect: norch of all operations when they are first read, norch.linalg and others of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+from functools import cache
+from types import FunctionType, MappingProxyType
+
+from .._package.typing import TYPE_CHECKING, Any
+from .._tensor.handle import Handle
+from ._instead import instead, wraps
+from ._out import written
+
+if TYPE_CHECKING:
+    from inspect import Signature
+
+Function = Callable[..., Any]
+
+_OPERATIONS = ("norch.ops.", "norch._tensor.", "norch.fft.", "norch.nn.functional.")  # modules that declare them
+
+
+def is_operation(function: Any, methods: dict[str, Any]) -> bool:
+    """Whether a function of norch has a public form. Composed functions that are no method need none: their wrapper
+    (_entry.py) notices what this one would. methods: those of Tensor."""
+    if type(function) is not FunctionType or not function.__module__.startswith(_OPERATIONS):
+        return False
+    if getattr(function, "out", False) or function.__name__ in methods:
+        return True
+    return not hasattr(function, "__wrapped__") and takes_tensors(function)
+
+
+def takes_tensors(function: Any) -> bool:
+    """Whether a parameter of a function is annotated as a tensor."""
+    return any(
+        name != "return" and ("Tensor" in str(kind) or "Operand" in str(kind))
+        for name, kind in function.__annotations__.items()
+    )
+
+
+def public_form(function: Any, name: str, module: str) -> Function:
+    """That of a function, by its declaration, under this name in a module."""
+    return _with_out(function, name, module) if getattr(function, "out", False) else _guarded(function, module)
+
+
+def publish_operations(namespace: dict[str, Any], names: Iterable[str], without_out: Container[str] = ()) -> None:
+    """Replaces functions in the globals() of a module by public forms: with out=, but for those in without_out."""
+    made: dict[Any, Any] = {}
+    plain, module = {name: namespace[name] for name in names}, namespace["__name__"]
+    for name, function in plain.items():
+        if name in without_out:
+            namespace[name] = _guarded(function, module)
+            continue
+        if function not in made:
+            made[function] = _with_out(function, _name_of(function, name, plain), module)
+        namespace[name] = made[function]
+
+
+def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[frozenset[str], Callable[..., Any]]:
+    """Removes the operations from the globals() of a module, for the public form of each to be made when it is first
+    read: all at once would be a twentieth of the time of `import norch`. Returns their names, and the function that
+    puts that of a name there; it takes operations that were not there, too: f(name, function)."""
+    plain = {name: one for name, one in namespace.items() if name[0] != "_" and is_operation(one, methods)}
+    for name in plain:
+        del namespace[name]
+
+    def put(name: str, function: Any = None) -> Any:
+        function = plain.get(name, function)
+        alike = {one: other for one, other in plain.items() if other is function} or {name: function}
+        form = public_form(function, _name_of(function, name, alike), namespace["__name__"])
+        namespace.update(dict.fromkeys(alike, form))
+        return form
+
+    return frozenset(plain), put
+
+
+def _name_of(function: Any, name: str, plain: dict[str, Any]) -> str:
+    """The name of the public form of a function that may have several: that of its declaration, if it is there."""
+    declared = function.__name__
+    return declared if plain.get(declared) is function else name
+
+
+@cache
+def function_of(method: Any) -> Any:
+    """The function of norch of the name of a method of Tensor: another object, as in PyTorch."""
+    code = method.__code__
+    if code.co_argcount != 1 or code.co_flags & _TAKES_MORE:
+        return _guarded(method, "norch", (TypeError, AttributeError))
+
+    def wrapper(input: Any) -> Any:  # the method need not look at its tensor
+        if isinstance(input, Handle):
+            return method(input)
+        error = TypeError(f"{method.__name__}: expected a tensor, not {type(input).__name__}")
+        return instead(wrapper, (input,), {}, error)
+
+    wraps(method)(wrapper).__module__ = "norch"
+    return wrapper
+
+
+# ---- wrappers ------------------------------------------------------------------------------------------------------
+
+# A wrapper takes the parameters of its function, by the names of that, which _renamed() gives it: a call costs less
+# than by *arguments. A TypeError may be of an object with __torch_function__: instead().
+
+_TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
+
+
+def _renamed(wrapper: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
+    code = wrapper.__code__
+    wrapper.__code__ = code.replace(co_varnames=(*names, *code.co_varnames[len(names) :]))
+    wrapper.__defaults__ = defaults
+    return wrapper
+
+
+def _is_row(function: Any) -> bool:
+    """Whether a function has the call of a row, which gives NotImplemented where the function converts arguments."""
+    return hasattr(function, "call") and not hasattr(function, "__wrapped__")
+
+
+# ---- without out=
+
+
+def _guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
+    code = code_of(function)
+    make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
+    if _is_row(function) and code.co_argcount == 1:
+        wrapper = _taking_row(function)
+    elif make is None:
+        wrapper = _taking_any(function, refusals)
+    else:
+        names = code.co_varnames[: code.co_argcount]
+        wrapper = _renamed(make(function, refusals), names, function.__defaults__)
+    wraps(function)(wrapper).__module__ = module
+    return wrapper
+
+
+def _taking_any(function: Any, refusals: Any) -> Any:
+    def wrapper(*arguments: Any, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named)
+        except refusals as error:
+            return instead(wrapper, arguments, named, error)
+
+    return wrapper
+
+
+def _taking_row(function: Any) -> Any:
+    call = function.call
+
+    def wrapper(input: Any) -> Any:
+        try:
+            out = call(input)
+            return out if out is not NotImplemented else function(input)
+        except TypeError as error:
+            return instead(wrapper, (input,), {}, error)
+
+    return wrapper
+
+
+def _taking_1(function: Any, refusals: Any) -> Any:
+    def wrapper(a: Any) -> Any:
+        try:
+            return function(a)
+        except refusals as error:
+            return instead(wrapper, (a,), {}, error)
+
+    return wrapper
+
+
+def _taking_2(function: Any, refusals: Any) -> Any:
+    def wrapper(a: Any, b: Any) -> Any:
+        try:
+            return function(a, b)
+        except refusals as error:
+            return instead(wrapper, (a, b), {}, error)
+
+    return wrapper
+
+
+def _taking_3(function: Any, refusals: Any) -> Any:
+    def wrapper(a: Any, b: Any, c: Any) -> Any:
+        try:
+            return function(a, b, c)
+        except refusals as error:
+            return instead(wrapper, (a, b, c), {}, error)
+
+    return wrapper
+
+
+def _taking_4(function: Any, refusals: Any) -> Any:
+    def wrapper(a: Any, b: Any, c: Any, d: Any) -> Any:
+        try:
+            return function(a, b, c, d)
+        except refusals as error:
+            return instead(wrapper, (a, b, c, d), {}, error)
+
+    return wrapper
+
+
+_TAKING = {1: _taking_1, 2: _taking_2, 3: _taking_3, 4: _taking_4}
+
+
+# ---- with out=
+
+# CPython calls a function faster where it has no keyword-only parameters: so out, and the one that function may have,
+# are ordinary ones here, behind `more`. What is given by position in their places comes into it: _asked() refuses it.
+
+
+def _with_out(function: Any, name: str, module: str) -> Function:
+    code: Any = code_of(function)
+    count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
+    if hasattr(function, "again"):  # its own wrapper takes out=
+        wrapper, inner = function.again(), function.__wrapped__
+    elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
+        wrapper = _of_any(function)
+    else:
+        names = code.co_varnames[: count + options]
+        wrapper = (_ROWS if _is_row(function) else _WRAPPERS)[count, options](function, names[-1])
+        names = (*names[:count], "more", *names[count:], "out")
+        _renamed(wrapper, names, (*(function.__defaults__ or ()), *wrapper.__defaults__))
+    wrapper.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)
+    wrapper.__name__ = wrapper.__qualname__ = name
+    wrapper.__doc__, wrapper.__module__ = function.__doc__, module
+    return wrapper
+
+
+def _of_one(function: Function, name: str) -> Any:
+    def wrapper(x: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            return function(x) if out is None and more is ... else _asked(function, (x,), more, out)
+        except TypeError as error:
+            return instead(wrapper, (x,), {} if out is None else {"out": out}, error)
+
+    return wrapper
+
+
+def _of_two(function: Function, name: str) -> Any:
+    def wrapper(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            return function(x, y) if out is None and more is ... else _asked(function, (x, y), more, out)
+        except TypeError as error:
+            return instead(wrapper, (x, y), {} if out is None else {"out": out}, error)
+
+    return wrapper
+
+
+def _of_three(function: Function, name: str) -> Any:
+    def wrapper(x: Any, y: Any, z: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            return function(x, y, z) if out is None and more is ... else _asked(function, (x, y, z), more, out)
+        except TypeError as error:
+            return instead(wrapper, (x, y, z), {} if out is None else {"out": out}, error)
+
+    return wrapper
+
+
+def _of_two_and_option(function: Function, name: str) -> Any:
+    def wrapper(x: Any, y: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and option is ...:
+                return function(x, y)
+            return _asked(function, (x, y), more, out, _options(name, option))
+        except TypeError as error:
+            return instead(wrapper, (x, y), _options(name, option, out), error)
+
+    return wrapper
+
+
+def _of_three_and_option(function: Function, name: str) -> Any:
+    def wrapper(x: Any, y: Any, z: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and option is ...:
+                return function(x, y, z)
+            return _asked(function, (x, y, z), more, out, _options(name, option))
+        except TypeError as error:
+            return instead(wrapper, (x, y, z), _options(name, option, out), error)
+
+    return wrapper
+
+
+def _options(name: str, option: Any, out: Any = None) -> dict[str, Any]:
+    named = {} if option is ... else {name: option}
+    return named if out is None else {**named, "out": out}
+
+
+def _of_any(function: Function) -> Any:
+    def wrapper(*arguments: Any, out: Any = None, **named: Any) -> Any:
+        try:
+            return function(*arguments, **named) if out is None else written(function, arguments, named, out)
+        except TypeError as error:
+            return instead(wrapper, arguments, named if out is None else {**named, "out": out}, error)
+
+    return wrapper
+
+
+def _row_of_one(function: Any, name: str) -> Any:
+    call = function.call
+
+    def wrapper(x: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and (result := call(x)) is not NotImplemented:
+                return result
+            return _asked(function, (x,), more, out)
+        except TypeError as error:
+            return instead(wrapper, (x,), {} if out is None else {"out": out}, error)
+
+    return wrapper
+
+
+def _row_of_two(function: Any, name: str) -> Any:
+    call = function.call
+
+    def wrapper(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and (result := call(x, y)) is not NotImplemented:
+                return result
+            return _asked(function, (x, y), more, out)
+        except TypeError as error:
+            return instead(wrapper, (x, y), {} if out is None else {"out": out}, error)
+
+    return wrapper
+
+
+_ROWS = {(1, 0): _row_of_one, (2, 0): _row_of_two}
+# By the numbers of parameters, and of keyword-only ones. The others are called less.
+_WRAPPERS = {
+    (1, 0): _of_one,
+    (2, 0): _of_two,
+    (3, 0): _of_three,
+    (2, 1): _of_two_and_option,
+    (3, 1): _of_three_and_option,
+}
+
+
+def code_of(function: Any) -> Any:
+    """The code of a function without an entry (_package/entries.py)."""
+    from .._package.entries import code_of  # lazy, for the time of `import norch`
+
+    return code_of(function)
+
+
+def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, named: Any = MappingProxyType({})) -> Any:
+    if more is not ...:
+        return function(*arguments, more, **named)  # which says that it takes less
+    return function(*arguments, **named) if out is None else written(function, arguments, named, out)
+
+
+class Signed:
+    """In the place of a wrapped function: inspect finds its signature with out= here, made when it is asked for."""
+
+    __slots__ = ("__wrapped__",)
+
+    def __init__(self, function: Function):
+        self.__wrapped__ = function
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.__wrapped__(*arguments, **named)
+
+    @property
+    def __signature__(self) -> Signature:
+        import inspect
+
+        return signature_with_out(inspect.signature(self.__wrapped__))
+
+
+def signature_with_out(signature: Signature) -> Signature:
+    """A signature with out= at its end."""
+    import inspect
+
+    kind = {"Tensor": "Tensor | None", "Any": "Any"}.get(signature.return_annotation, "tuple[Tensor, ...] | None")
+    out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+    parameters = list(signature.parameters.values())
+    rest = [parameters.pop()] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    return signature.replace(parameters=[*parameters, out, *rest])
