@@ -582,6 +582,7 @@ def report(results: list[tuple[Mutant, str]]) -> int:
 if __name__ == "__main__":
     os.chdir(ROOT)
     os.environ["NORCH_TEST_PART"] = "fast"
+    os.environ["OMP_NUM_THREADS"] = "1"  # PyTorch's threads do not outlive a fork, which would wait for them
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     ctypes.CDLL(None).setpriority(0, 0, 15)  # other work goes first
     sys.exit(main())
