@@ -108,6 +108,24 @@ def backward_of(library: Any, call: Any, tensors: Sequence[Any], weights: Sequen
         out.backward(make(np.array(weight)).to(out.dtype), retain_graph=k + 1 < len(results))
 
 
+@each(DIFFERENTIABLE)
+def test_gradients_share_no_memory(case: Case) -> None:
+    """Neither with the gradient that backward() gets, nor with inputs, results or each other."""
+    tensors = leaves(case, small_samples(case, "memory")[0])
+    results = [x for x in listed(case.call(norch, *tensors)) if x.is_floating_point() and x.requires_grad]
+    weights = [norch.ones_like(x) for x in results]
+    norch.autograd.backward(results, weights)
+    found = [x.grad for x in tensors if x.grad is not None]
+    before = [x.clone() for x in found]
+    with norch.no_grad():
+        for x in (*weights, *tensors):
+            x.fill_(1 if x.dtype is norch.bool else 77)
+    for k, (x, old) in enumerate(zip(found, before)):
+        assert_close(x, old, equal_nan=True)
+        x.fill_(100 + k)
+    assert all((x == 100 + k).all() for k, x in enumerate(found))
+
+
 # What PyTorch can do without derivatives, or only for some shapes.
 UNFINISHED_IN_TORCH = (
     "remainder",
