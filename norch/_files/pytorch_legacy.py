@@ -96,13 +96,13 @@ class Reader(TorchUnpickler):
             made = placed(self.where, empty_storage(count * dtype.itemsize), _text(location))
             stored = self.by_key[_text(key)] = Typed(made.elements, dtype)
         if view is None:
-            return stored
+            return Typed(stored.elements, dtype)  # which may be another one of empty storages
         _, offset, size = view
-        held = stored.nbytes() // stored.dtype.itemsize
+        held = stored.nbytes() // dtype.itemsize
         if not _are_sizes(offset, size) or offset + size > held:
             raise ValueError(f"a view of elements {offset} to {offset} + {size} of a storage of {held}")
-        first, last = offset * stored.dtype.itemsize, (offset + size) * stored.dtype.itemsize
-        return Typed(lib.norch_slice(stored.elements, 0, first, last, 1), stored.dtype)
+        first, last = offset * dtype.itemsize, (offset + size) * dtype.itemsize
+        return Typed(lib.norch_slice(stored.elements, 0, first, last, 1), dtype)
 
 
 def _text(x: Any) -> str:

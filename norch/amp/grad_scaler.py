@@ -263,10 +263,10 @@ class GradScaler:
 
 def _found_inf(grads: list[Tensor]) -> Tensor:
     """1.0 if an element of these is inf or NaN, else 0.0; largest and smallest elements keep both."""
-    extremes = [extreme.float() for grad in grads if grad.numel() for extreme in (grad.amax(), grad.amin())]
+    extremes = [extreme for grad in grads if grad.numel() for extreme in (grad.amax(), grad.amin())]
     if not extremes:
         return full((), 0.0, device=grads[0].device)
-    return (~isfinite(stack(extremes)).all()).float()
+    return (~stack([isfinite(extreme) for extreme in extremes]).all()).float()
 
 
 publish(globals())

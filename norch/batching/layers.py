@@ -259,7 +259,7 @@ def _recurrent(
     outs = (hs, kept, cs)
     if not is_here(weight, level) and not is_here(bias, level):
         found = [_room(one, level) for one in outs]
-        given = folded_second(from_x, level), _rows(h, level), _rows(c, level)
+        given = _kept(from_x, level), _rows(h, level), _rows(c, level)
         lib.norch_recurrent(*given, weight, bias, reverse, *found)
         return _fill(outs, found, level)
     warn_of_loop(_LAYER)

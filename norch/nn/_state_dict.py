@@ -36,6 +36,22 @@ class _WithoutModule(NamedTuple):
         return self.hook(*arguments)
 
 
+def _kept(value: Any, target: Any, written: set[Any]) -> Any:
+    """The value; a copy of a tensor of the module itself that goes to another place, where it may be read too late."""
+    if not isinstance(value, Tensor) or is_lazy(value) or value.untyped_storage() not in written:
+        return value
+    is_there = value.data_ptr() == target.data_ptr() and value.stride() == target.stride()
+    return value if is_there else value.clone()
+
+
+def _in_place_of(target: Tensor, value: Any) -> Any:
+    """What replaces a tensor of a module: of a Parameter a Parameter, which value may be already."""
+    if not isinstance(target, Parameter):
+        return value
+    is_one = isinstance(value, Parameter) and value.requires_grad == target.requires_grad
+    return value if is_one else Parameter(value, target.requires_grad)
+
+
 class StateDict:
     """The part of Module that saves and loads."""
 
@@ -211,15 +227,18 @@ class StateDict:
         deferred = any(module._load_state_dict_post_hooks for _, module in modules)
         self._raise_errors(errors, keys if strict and not deferred else None)
         replaced: dict[int, tuple[Any, Any]] = {}  # id of a tensor of the module: it, and the one in its place
+        copied = [] if assign else [target for _, name, target, _ in found.values() if name != _EXTRA]
+        written = {target.untyped_storage() for target in copied if not is_lazy(target)}
         with no_grad():
+            if written:
+                found = {key: (*to, _kept(value, to[-1], written)) for key, (*to, value) in found.items()}
             for module, name, target, value in found.values():
                 if name == _EXTRA:
                     module.set_extra_state(value)
                 elif not assign or is_lazy(value):
                     target.copy_(value)
                 else:
-                    new = Parameter(value, target.requires_grad) if isinstance(target, Parameter) else value
-                    replaced[id(target)] = target, new
+                    replaced[id(target)] = target, _in_place_of(target, value)
         places = [(module, name, target) for module, name, target, _ in found.values()]
         for _, module in modules if replaced else ():  # and those without a key that share a tensor
             places += [(module, name, x) for kept in (module._parameters, module._buffers) for name, x in kept.items()]

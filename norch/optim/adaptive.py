@@ -6,8 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._package.options import KW_ONLY, options
-from ..ops.create import full_like
-from ..tensor import Tensor
 from .fused import Fused
 
 
@@ -70,8 +68,8 @@ class Adagrad(Fused, row="adagrad"):
             for param in group["params"]:
                 self._entry(param, group)
 
-    def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
-        return full_like(param.detach(), group["initial_accumulator_value"])
+    def _first(self, group: dict[str, Any], name: str) -> float:
+        return float(group["initial_accumulator_value"])
 
 
 @options
@@ -126,7 +124,5 @@ class Rprop(Fused, row="rprop"):
         if not 0 < group["etas"][0] < 1 < group["etas"][1]:
             raise ValueError(f"invalid etas: {group['etas']!r}")
 
-    def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
-        if name == "step_size":
-            return full_like(param.detach(), group["lr"])
-        return super()._start(param, group, name)
+    def _first(self, group: dict[str, Any], name: str) -> float:
+        return float(group["lr"]) if name == "step_size" else 0.0

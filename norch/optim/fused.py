@@ -15,7 +15,7 @@ from .._binding.header import listed
 from .._binding.library import lib
 from .._package.recording import here, unseen
 from .._tensor.handle import bump_all
-from ..ops.create import zeros_like
+from ..ops.create import full_like
 from ..tensor import Tensor
 from .optimizer import Elementwise, have_no_gradient
 
@@ -72,9 +72,9 @@ class Fused(Elementwise):
         """The state tensors of a call, in the order of the row. None: this group does without."""
         return self.row.states
 
-    def _start(self, param: Tensor, group: dict[str, Any], name: str) -> Tensor:
-        """A state tensor before the first step."""
-        return zeros_like(param.detach())
+    def _first(self, group: dict[str, Any], name: str) -> float:
+        """The number in a state tensor before the first step."""
+        return 0.0
 
     def _fill_step(self, hyper: Any, entry: dict[str, Any], group: dict[str, Any]) -> None:
         """Writes what depends on the steps before: the number of the next, at least."""
@@ -187,7 +187,9 @@ class Fused(Elementwise):
     def _complete(self, entry: dict[str, Any], param: Tensor, group: dict[str, Any]) -> None:
         for name in self._kept(group):
             if name and name not in entry:
-                entry[name] = self._start(param, group, name)
+                first = self._first(group, name)  # twice in an element of a complex parameter, a pair of real ones
+                value: Any = complex(first, first) if param.is_complex() else first
+                entry[name] = full_like(param.detach(), value)
 
 
 def _columns(

@@ -297,7 +297,7 @@ class Optimizer:
         state: dict[Any, Any] = defaultdict(dict)
         for number, entry in state_dict["state"].items():
             if not isinstance(number, int):  # state of a user's optimizer that belongs to no parameter
-                state[number] = entry
+                state[number] = copy.deepcopy(entry)
                 continue
             if number not in owner:
                 raise ValueError(f"loaded state dict has state of parameter {number}, which is in no group")
@@ -323,7 +323,7 @@ class Optimizer:
         if isinstance(value, (list, tuple, set)):
             return type(value)(self._adapted(part, "", param) for part in value)
         if not isinstance(value, Tensor):
-            return value
+            return copy.deepcopy(value)
         return (value if name == "step" else value.detach().to(param.device, param.dtype)).clone()
 
     def __repr__(self) -> str:

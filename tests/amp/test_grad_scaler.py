@@ -48,6 +48,22 @@ def test_scales_are_those_of_pytorch(torch: Any, options: dict[str, Any]) -> Non
         np.testing.assert_equal(_scaled(norch, gradients, **options), _scaled(torch, gradients, **options))
 
 
+def test_a_gradient_is_checked_in_its_own_dtype(torch: Any) -> None:
+    """1e40, of a float64 parameter, is finite, though it is not in float32."""
+
+    def run(t: Any, gradient: float) -> list[Any]:
+        w = t.zeros(2, dtype=t.float64, requires_grad=True)
+        optimizer, scaler = t.optim.SGD([w], lr=1e-40), t.amp.GradScaler("cpu", init_scale=4.0)
+        scaler.scale((w * gradient).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return [*w.tolist(), scaler.get_scale()]
+
+    for gradient in (1e40, -1e40, float("inf")):
+        np.testing.assert_allclose(run(norch, gradient), run(torch, gradient), rtol=1e-6)
+    assert run(norch, 1e40) == pytest.approx([-1, -1, 4])
+
+
 def test_unscaled_gradients_can_be_clipped(torch: Any) -> None:
     def run(t: Any) -> list[Any]:
         w = t.ones(2, requires_grad=True)

@@ -132,6 +132,15 @@ def test_recurrent_layers(kind: Any) -> None:
     assert told is None or "a recurrent layer whose weights are batched; it runs once" in str(told[0].message)
 
 
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU])
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_stacked_recurrent_layers(kind: Any, rows: int, batch_first: bool) -> None:
+    """The outputs of a layer, which are strided where they are one row of each sample, are the inputs of the next."""
+    layer = kind(3, 4, num_layers=2, bias=False, batch_first=batch_first).double()
+    check(lambda x: layer(x)[0], floats(3, 5, rows, 3))
+
+
 def test_transformer_layer() -> None:
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True).double()
     check(lambda x: layer(x), floats(3, 2, 5, 8))

@@ -571,3 +571,29 @@ def test_assigned_tensors_stay_shared(missing: bool) -> None:
     last = "a.weight" if missing else "b.weight"
     assert model.a.weight.data_ptr() == state[last].data_ptr() and model.a.bias.data_ptr() == state["a.bias"].data_ptr()
     assert model.a.weight.requires_grad and model.u is state["u" if missing else "v"]
+
+
+def test_tensors_of_the_module_itself_are_loaded_as_they_were() -> None:
+    """A state dict sees the memory of its module: entries that change places are all read before one is written to."""
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
+    before = [layer.weight.tolist() for layer in net]
+    keys = ["0.weight", "1.weight", "2.weight"]
+    state = net.state_dict()
+    state.update({key: state[of] for key, of in zip(keys, keys[1:] + keys[:1], strict=True)})
+    net.load_state_dict(state)
+    assert [layer.weight.tolist() for layer in net] == before[1:] + before[:1]
+    state = net.state_dict()
+    state["0.weight"] = state["0.weight"].T
+    net.load_state_dict(state)
+    assert net[0].weight.T.tolist() == before[1]
+
+
+def test_an_assigned_parameter_takes_the_place_itself() -> None:
+    net, weight = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), nn.Parameter(norch.eye(2))
+    state = {**net.state_dict(), "0.weight": weight, "1.weight": weight}
+    net.load_state_dict(state, assign=True)
+    assert net[0].weight is weight and net[1].weight is weight and len(list(net.parameters())) == 3
+    net[0].weight.requires_grad_(False)
+    other = nn.Parameter(norch.eye(2))
+    net.load_state_dict({**state, "0.weight": other}, assign=True)
+    assert not net[0].weight.requires_grad and other.requires_grad

@@ -90,6 +90,20 @@ def test_matches_torch(torch, name, options, dtype):
             close(p, q, 1e-5 if dtype == "float32" else exact)
 
 
+@pytest.mark.parametrize(("name", "options"), [case for case in CASES if case[0] != "ASGD"])
+def test_a_complex_parameter_is_stepped_as_a_pair_of_real_ones(name, options):
+    rng = np.random.default_rng(0)
+    pair = nn.Parameter(norch.tensor(rng.standard_normal((3, 2))))
+    whole = nn.Parameter(norch.view_as_complex(pair.detach().clone()))
+    a, b = getattr(optim, name)([whole], **options), getattr(optim, name)([pair], **options)
+    for _ in range(4):
+        pair.grad = norch.tensor(rng.standard_normal((3, 2)))
+        whole.grad = norch.view_as_complex(pair.grad.clone())
+        a.step()
+        b.step()
+        close(norch.view_as_real(whole.detach()), pair, 1e-12)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_options_are_those_of_torch(torch, name):
     """Their names, their order and their values in the groups, and how they print."""

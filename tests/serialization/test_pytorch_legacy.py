@@ -75,6 +75,14 @@ def test_views_and_the_first_tensors():
     assert whole[1, 1].item() == 9
 
 
+def test_an_empty_storage_of_tensors_of_two_dtypes():
+    """All empty storages of a file may have one key: each tensor has the dtype that its own reference names."""
+    kinds = [b"ComplexFloatStorage", b"FloatStorage", b"LongStorage"]
+    parts = [tensor_of(b"0", 0, 0, [0, 2], [2, 1], kind) for kind in kinds]
+    found = norch.load(file_of(b"(" + b"".join(parts) + b"t.", {"0": (0, b"")}))
+    assert [x.dtype for x in found] == [norch.complex64, norch.float32, norch.int64]
+
+
 def test_what_python_2_wrote():
     pairs = b"ccollections\nOrderedDict\n((l(lS'w'\na" + WHOLE + b"aatR."
     found = norch.load(file_of(pairs, {"0": SIX}))
