@@ -188,8 +188,8 @@ def test_map_location_is_asked_once_for_a_storage(form):
             "load: map_location returned a int, not a storage or None",
         ),
         (lambda storage, place: norch.ones(9).storage(), ValueError, "load: map_location returned 36 bytes for a stor"),
-        ({"cpu": "nothing", "cuda:1": "nothing"}, norch.DeviceError, "'nothing' is no device"),
-        ("nothing", norch.DeviceError, "'nothing' is no device"),
+        ({"cpu": "nothing", "cuda:1": "nothing"}, norch.DeviceError, "device string: nothing"),
+        ("nothing", norch.DeviceError, "device string: nothing"),
     ],
 )
 def test_map_location_that_fails(form, place, error, match):
