@@ -20,7 +20,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_compiling() -> bool:
-    """Whether a function is being recorded in this thread."""
+    """Whether a function is being recorded in this thread.
+
+    >>> norch.compiler.is_compiling()
+    False
+    """
     return lib.norch_recording()
 
 
@@ -28,7 +32,11 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """False: norch exports no graphs."""
+    """False: norch exports no graphs.
+
+    >>> norch.compiler.is_exporting()
+    False
+    """
     return False
 
 
@@ -52,14 +60,29 @@ def disable(fn: F | None = None, recursive: bool = True, *, reason: str | None =
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """The names that compile() takes as backend for recordings; "eager" leaves functions as they are."""
+    """The names that compile() takes as backend for recordings; "eager" leaves functions as they are.
+
+    >>> norch.compiler.list_backends()
+    ['inductor']
+    """
     return ["inductor"]
 
 
 def reset() -> None:
-    """Forgets the recordings of all functions of norch.compile and norch.capture."""
+    """Forgets the recordings of all functions of norch.compile and norch.capture.
+
+    >>> double = norch.capture(lambda x: x * 2)
+    >>> double(norch.ones(1))
+    tensor([2.])
+    >>> norch.compiler.reset()
+    >>> double(norch.ones(1))  # is recorded anew
+    tensor([2.])
+    """
     reset_all()
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Does nothing: each call has memory of its own."""
+    """Does nothing: each call has memory of its own.
+
+    >>> norch.compiler.cudagraph_mark_step_begin()
+    """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ._binding.library import constants, lib
 from ._package.typing import Any
-from .errors import DeviceError
+from .errors import ArgumentError, DeviceError
 
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"], "meta": constants["META"]}
 _SINGLE = {"cpu": "CPU", "meta": "meta"}
@@ -136,6 +136,14 @@ def device_code(wanted: Any) -> tuple[int, int]:
         wanted = device(wanted)
     index = wanted.index
     return wanted.code, current.cuda if index is None and wanted.code == _TYPES["cuda"] else index or 0
+
+
+def cuda_place(wanted: Any) -> tuple[int, int]:
+    """device_code() of a CUDA device; None is the current one. ArgumentError for another."""
+    found = device_code("cuda" if wanted is None else wanted)
+    if found[0] != _TYPES["cuda"]:
+        raise ArgumentError(f"expected a CUDA device, not {wanted!r}")
+    return found
 
 
 def set_default_device(device: Any) -> None:

@@ -15,15 +15,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .. import random
 from .._binding.buffers import buffer, doubles, int64s
 from .._binding.library import lib
 from .._binding.nvrtc import name_nvrtc
 from .._package.exports import publish
-from ..device import cuda_device_count, current, device_code
+from ..device import cuda_device_count, cuda_place, current
 from ..device import device as Device
 from ..errors import ArgumentError, DeviceError, Error
 from ..errors import OutOfMemoryError as OutOfMemoryError
+from . import _memory, _random
+from ._memory import *  # noqa: F403
+from ._random import *  # noqa: F403
 
 
 def is_available() -> bool:
@@ -37,12 +39,19 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """The number of CUDA devices; 0 where none can be used (why_not() has the reason)."""
+    """The number of CUDA devices; 0 where none can be used (why_not() has the reason).
+
+    >>> devices = [f"cuda:{index}" for index in range(norch.cuda.device_count())]
+    """
     return cuda_device_count()
 
 
 def why_not() -> str | None:
-    """The reason why no CUDA device can be used, in a sentence; None where there is one."""
+    """The reason why no CUDA device can be used, in a sentence; None where there is one.
+
+    >>> if not norch.cuda.is_available():
+    ...     reason = norch.cuda.why_not()
+    """
     try:
         init()
     except DeviceError as error:
@@ -51,26 +60,30 @@ def why_not() -> str | None:
 
 
 def is_initialized() -> bool:
-    """Whether CUDA is initialised: is_available(), as that finds the devices."""
+    """Whether CUDA is initialised: is_available(), as that finds the devices.
+
+    >>> norch.cuda.is_initialized() == norch.cuda.is_available()
+    True
+    """
     return is_available()
 
 
 def init() -> None:
-    """Finds the devices now rather than at the first use; DeviceError where there are none."""
+    """Finds the devices now rather than at the first use; DeviceError where there are none.
+
+    >>> norch.cuda.init()
+    """
     lib.norch_device_count(1)
 
 
 def current_device() -> int:
-    """The index of the current device, which "cuda" means."""
+    """The index of the current device, which "cuda" means.
+
+    >>> norch.cuda.current_device()
+    0
+    """
     init()
     return current.cuda
-
-
-def _place(device: Any) -> tuple[int, int]:
-    found = device_code("cuda" if device is None else device)
-    if found[0] != 1:
-        raise ArgumentError(f"expected a CUDA device, not {device!r}")
-    return found
 
 
 def _exists(index: int) -> None:
@@ -80,17 +93,28 @@ def _exists(index: int) -> None:
 
 
 def set_device(device: Any) -> None:
-    """Sets the current device, which "cuda" means; DeviceError if it does not exist."""
-    index = _place(device)[1]
+    """Sets the current device, which "cuda" means; DeviceError if it does not exist.
+
+    >>> norch.cuda.set_device(1)
+    >>> norch.ones(2, device="cuda").device
+    device(type='cuda', index=1)
+    >>> norch.cuda.set_device("cuda:0")
+    """
+    index = cuda_place(device)[1]
     _exists(index)
     current.cuda = index
 
 
 class device:  # PyTorch's name
-    """A context in which a device is current: ``with norch.cuda.device(1): ...``."""
+    """A context in which a device is current: ``with norch.cuda.device(1): ...``.
+
+    >>> with norch.cuda.device(1):
+    ...     norch.ones(2, device="cuda").device
+    device(type='cuda', index=1)
+    """
 
     def __init__(self, device: Any):
-        self.index = _place(device)[1]
+        self.index = cuda_place(device)[1]
 
     def __enter__(self) -> None:
         self.before = current.cuda
@@ -104,6 +128,10 @@ class Properties:
     """Properties of a device: name, total_memory, major, minor, multi_processor_count, simulated, driver and runtime.
 
     simulated: there is no GPU, and the kernels run on the CPU, for tests.
+
+    >>> found = norch.cuda.get_device_properties()
+    >>> found.total_memory > 0, found.multi_processor_count > 0
+    (True, True)
     """
 
     def __init__(self, index: int):
@@ -123,40 +151,67 @@ class Properties:
 
 
 def get_device_properties(device: Any = None) -> Properties:
-    """The properties of a device."""
-    return Properties(_place(device)[1])
+    """The properties of a device.
+
+    >>> norch.cuda.get_device_properties(0)
+    Properties(name=..., major=..., minor=..., total_memory=...MB, multi_processor_count=...)
+    """
+    return Properties(cuda_place(device)[1])
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a device, which contains "simulated" where there is no GPU."""
+    """The name of a device, which contains "simulated" where there is no GPU.
+
+    >>> norch.cuda.get_device_name() == norch.cuda.get_device_properties().name
+    True
+    """
     return get_device_properties(device).name
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The compute capability, such as (8, 6)."""
+    """The compute capability, such as (8, 6).
+
+    >>> norch.cuda.get_device_capability() >= (7, 5)
+    True
+    """
     found = get_device_properties(device)
     return found.major, found.minor
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether there is a device that computes in bfloat16: natively from compute capability 8.0 on."""
+    """Whether there is a device that computes in bfloat16: natively from compute capability 8.0 on.
+
+    >>> dtype = norch.bfloat16 if norch.cuda.is_bf16_supported() else norch.float16
+    """
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def synchronize(device: Any = None) -> None:
-    """Waits until all kernels of a device have finished, and raises the errors that they found."""
-    lib.norch_device_synchronize(*_place(device))
+    """Waits until all kernels of a device have finished, and raises the errors that they found.
+
+    >>> y = norch.ones(1000, device="cuda").exp()  # returns when its kernel is launched
+    >>> norch.cuda.synchronize()  # has run
+    """
+    lib.norch_device_synchronize(*cuda_place(device))
 
 
 def chain_compiler() -> str:
     """Which NVRTC compiles chains of captured functions, and how many it has so far; or the reason why there is none
-    (docs/capture.md)."""
+    (docs/capture.md).
+
+    >>> isinstance(norch.cuda.chain_compiler(), str)
+    True
+    """
     name_nvrtc()
     return _chain_text(-1) or ""
 
 
 def chain_sources() -> list[str]:
-    """The sources in CUDA C++ of the kernels that chains of this process have, compiled or taken from the cache."""
+    """The sources in CUDA C++ of the kernels that chains of this process have, compiled or taken from the cache.
+
+    >>> all("__global__" in source for source in norch.cuda.chain_sources())
+    True
+    """
     sources: list[str] = []
     while (text := _chain_text(len(sources))) is not None:
         sources.append(text)
@@ -167,111 +222,12 @@ def _chain_text(number: int) -> str | None:
     capacity = 1 << 16
     while True:
         text = buffer(capacity)
-        length = lib.norch_device_chain(*_place(None), number, text, capacity)
+        length = lib.norch_device_chain(*cuda_place(None), number, text, capacity)
         if length < 0:
             return None
         if length < capacity:
             return text.value.decode()
         capacity = length + 1
-
-
-# ---- memory -----------------------------------------------------------------------------------------------------
-
-
-def _memory(device: Any) -> Any:
-    values = int64s(*(0,) * 9)
-    lib.norch_device_memory(*_place(device), values)
-    return values
-
-
-def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors use, each rounded up to the blocks of the pool, of 512 bytes or more."""
-    return _memory(device)[0]
-
-
-def max_memory_allocated(device: Any = None) -> int:
-    """The peak of memory_allocated() since the start or reset_peak_memory_stats()."""
-    return _memory(device)[1]
-
-
-def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the device, by 32 MiB at a time: those that tensors use, and cached ones."""
-    return _memory(device)[2]
-
-
-def max_memory_reserved(device: Any = None) -> int:
-    """The peak of memory_reserved() since the start or reset_peak_memory_stats()."""
-    return _memory(device)[3]
-
-
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """(free, total) bytes of the device."""
-    values = _memory(device)
-    return values[4], values[5]
-
-
-def reset_peak_memory_stats(device: Any = None) -> None:
-    """Resets max_memory_allocated() and max_memory_reserved() to the present values."""
-    lib.norch_device_reset_peak(*_place(device))
-
-
-def host_memory_stats() -> dict[str, int]:
-    """Pinned memory of the host: bytes that tensors use, bytes with the cached ones, and the number of allocations.
-
-    >>> norch.cuda.host_memory_stats()["active_bytes.current"] if norch.cuda.is_available() else 0
-    0
-    """
-    active, allocated, made = _memory(None)[6:9]
-    return {"active_bytes.current": active, "allocated_bytes.current": allocated, "num_host_alloc": made}
-
-
-def empty_cache() -> None:
-    """Waits for the devices and gives them their cached memory back, save units of 32 MiB in which a tensor lies; and
-    cached pinned memory back to the system."""
-    for index in range(device_count()):
-        lib.norch_device_empty_cache(1, index)
-
-
-# ---- random numbers: CPU and CUDA share one generator, and draw the same from the same seed -------------------------
-
-
-def manual_seed(seed: int) -> None:
-    """norch.manual_seed(): seeds the default generator, which all devices share."""
-    random.manual_seed(seed)
-
-
-def seed() -> None:
-    """norch.seed(): gives the default generator a random seed."""
-    random.seed()
-
-
-def initial_seed() -> int:
-    """norch.initial_seed(): the seed of the default generator."""
-    return random.initial_seed()
-
-
-def get_rng_state(device: Any = None) -> Any:
-    """norch.get_rng_state(): seed and position of the default generator."""
-    return random.get_rng_state()
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of the random numbers of all devices."""
-    return [get_rng_state(index) for index in range(device_count())]
-
-
-def set_rng_state_all(new_states: Any) -> None:
-    """Restores what get_rng_state_all() gave."""
-    for index, state in enumerate(new_states):
-        set_rng_state(state, index)
-
-
-def set_rng_state(new_state: Any, device: Any = None) -> None:
-    """norch.set_rng_state(): restores the default generator."""
-    random.set_rng_state(new_state)
-
-
-manual_seed_all, seed_all = manual_seed, seed
 
 
 # ---- streams and events ---------------------------------------------------------------------------------------------
@@ -302,7 +258,7 @@ class Stream:
     """
 
     def __init__(self, device: Any = None, priority: int = 0):
-        self._place = _place(device)
+        self._place = cuda_place(device)
         _exists(self._place[1])
         number = int64s(0)
         lib.norch_device_stream(*self._place, _MAKE_STREAM, number, doubles(priority))
@@ -378,7 +334,7 @@ _before = _Before()
 def _stream(device: Any, number: int | None) -> Stream:
     """The stream with a number; None: the current one of the thread."""
     stream = object.__new__(Stream)
-    stream._place = _place(device)
+    stream._place = cuda_place(device)
     _exists(stream._place[1])
     found = int64s(number or 0)
     if number is None:
@@ -392,17 +348,32 @@ def _use(stream: Stream) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream of a device that this thread gives its work to."""
+    """The stream of a device that this thread gives its work to.
+
+    >>> with norch.cuda.Stream() as stream:
+    ...     norch.cuda.current_stream() == stream
+    True
+    """
     return _stream(device, None)
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream of a device that each thread begins with."""
+    """The stream of a device that each thread begins with.
+
+    >>> norch.cuda.current_stream() == norch.cuda.default_stream()
+    True
+    """
     return _stream(device, 0)
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Makes a stream the current one of this thread, and its device the current device; None: has no effect."""
+    """Makes a stream the current one of this thread, and its device the current device; None: has no effect.
+
+    >>> stream = norch.cuda.Stream()
+    >>> norch.cuda.set_stream(stream)
+    >>> x = norch.ones(2, device="cuda")  # is made there
+    >>> norch.cuda.set_stream(norch.cuda.default_stream())
+    """
     if stream is not None:
         _use(stream)
         current.cuda = stream._place[1]
@@ -411,7 +382,11 @@ def set_stream(stream: Stream | None) -> None:
 @contextmanager
 def stream(stream: Stream | None) -> Iterator[None]:
     """A context in which a stream is the current one of this thread, and its device the current device; None: has no
-    effect."""
+    effect.
+
+    >>> with norch.cuda.stream(norch.cuda.Stream()):
+    ...     x = norch.ones(2, device="cuda")
+    """
     if stream is None:
         yield
     else:
@@ -451,7 +426,7 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Records the present point of a stream, by default of the current one, in place of an earlier one. Error where
         the event belongs to another device."""
-        wanted = _place(None) if stream is None else stream._place
+        wanted = cuda_place(None) if stream is None else stream._place
         if self._place not in (None, wanted):
             raise Error(f"event: made on cuda:{self._place[1] if self._place else 0}, recorded on cuda:{wanted[1]}")
         if self._place is None:
@@ -464,7 +439,7 @@ class Event:
         """Lets what a stream, by default the current one, is given from now on wait for the last record(); before the
         first it has no effect."""
         if self._place is not None:
-            place, number = (_place(None), -1) if stream is None else (stream._place, stream.stream_id)
+            place, number = (cuda_place(None), -1) if stream is None else (stream._place, stream.stream_id)
             lib.norch_device_event(*place, _HOLD, number, self._event, None, None)
 
     def synchronize(self) -> None:
@@ -504,4 +479,4 @@ def _missing(name: str) -> Any:
     return lookup(__name__, name)
 
 
-publish(globals(), {".": "amp"}, _missing, more="OutOfMemoryError")
+publish(globals(), {".": "amp"}, _missing, more=" ".join(["OutOfMemoryError", *_memory.__all__, *_random.__all__]))

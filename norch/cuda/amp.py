@@ -14,14 +14,24 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(amp.autocast):  # PyTorch's name
-    """norch.amp.autocast("cuda", ...)."""
+    """norch.amp.autocast("cuda", ...).
+
+    >>> a = norch.ones(2, 2, device="cuda")
+    >>> with norch.cuda.amp.autocast():
+    ...     (a @ a).dtype
+    norch.float16
+    """
 
     def __init__(self, enabled: bool = True, dtype: DType = float16, cache_enabled: bool = True):
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
 class GradScaler(amp.GradScaler):
-    """norch.amp.GradScaler("cuda", ...)."""
+    """norch.amp.GradScaler("cuda", ...).
+
+    >>> norch.cuda.amp.GradScaler(init_scale=8.0).get_scale()
+    8.0
+    """
 
     def __init__(
         self,
@@ -35,12 +45,29 @@ class GradScaler(amp.GradScaler):
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: DType | None = None) -> Any:
-    """norch.amp.custom_fwd(..., device_type="cuda")."""
+    """norch.amp.custom_fwd(..., device_type="cuda").
+
+    >>> class Double(norch.autograd.Function):
+    ...     @staticmethod
+    ...     @norch.cuda.amp.custom_fwd(cast_inputs=norch.float32)
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @norch.cuda.amp.custom_bwd
+    ...     def backward(ctx, grad):
+    ...         return grad * 2
+    >>> with norch.cuda.amp.autocast():
+    ...     Double.apply(norch.ones(1, dtype=norch.float16, device="cuda")).dtype
+    norch.float32
+    """
     return amp.custom_fwd(fwd, device_type="cuda", cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Callable[..., Any]) -> Any:
-    """norch.amp.custom_bwd(..., device_type="cuda")."""
+    """norch.amp.custom_bwd(..., device_type="cuda").
+
+    >>> backward = norch.cuda.amp.custom_bwd(lambda ctx, grad: grad * 2)  # custom_fwd() has an example of both
+    """
     return amp.custom_bwd(bwd, device_type="cuda")
 
 

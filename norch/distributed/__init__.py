@@ -4,7 +4,7 @@
 
 >>> import norch.distributed as dist
 >>> dist.init_process_group("mpi")  # doctest: +SKIP
->>> dist.all_reduce(norch.ones(3))  # doctest: +SKIP
+>>> dist.all_reduce(norch.ones(3))
 """
 
 from __future__ import annotations

@@ -36,7 +36,10 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
     modules, optimizers and schedules do, is written as that; of a ZeroRedundancyOptimizer each rank writes its part.
     Works without a process group, too. An error of one rank is raised on all ranks, and the old checkpoint stays.
 
-    >>> save({"model": model, "optimizer": optimizer, "epoch": 3}, checkpoint_id="last")  # doctest: +SKIP
+    >>> import tempfile
+    >>> model, folder = norch.nn.Linear(2, 1), tempfile.TemporaryDirectory()
+    >>> save({"model": model, "epoch": 3}, checkpoint_id=folder.name)
+    >>> folder.cleanup()
     """
     group = _group(process_group, "checkpoint.save")
     folder = os.fspath(checkpoint_id)
@@ -70,6 +73,14 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
 
     Each rank reads by itself. Error where the folder has no checkpoint, or not all of the keys; ShapeError where a
     tensor has another shape. Nothing is changed then, but by load_state_dict() of values that come before.
+
+    >>> import tempfile
+    >>> folder, state = tempfile.TemporaryDirectory(), {"model": norch.nn.Linear(2, 1), "epoch": 0}
+    >>> save({"model": norch.nn.Linear(2, 1), "epoch": 3}, checkpoint_id=folder.name)
+    >>> load(state, checkpoint_id=folder.name)
+    >>> state["epoch"]
+    3
+    >>> folder.cleanup()
     """
     folder = os.fspath(checkpoint_id)
     where: dict[_Path, str] = _index(folder)["where"]

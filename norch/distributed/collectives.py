@@ -28,7 +28,11 @@ __all__ = [
 
 class ReduceOp:
     """How all_reduce() and similar collectives combine elements. AVG: the sum divided by the number of ranks, for
-    floating-point dtypes."""
+    floating-point dtypes.
+
+    >>> x = norch.tensor([2.0])
+    >>> norch.distributed.all_reduce(x, op=norch.distributed.ReduceOp.AVG)
+    """
 
     SUM, AVG, PRODUCT, MIN, MAX = "sum", "avg", "product", "min", "max"
     BAND, BOR, BXOR, PREMUL_SUM = "band", "bor", "bxor", "premul_sum"  # by name only: collectives refuse them
@@ -38,7 +42,10 @@ class ReduceOp:
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Combines the tensors of all ranks, in place, the same bits on each.
 
-    >>> norch.distributed.all_reduce(x)  # doctest: +SKIP
+    >>> x = norch.ones(2)
+    >>> norch.distributed.all_reduce(x)
+    >>> x[0].item() == norch.distributed.get_world_size()
+    True
     """
     link = None if async_op else getattr(GroupMember.WORLD if group is None else group, "direct", None)
     if link is not None and link.all_reduce(tensor, op):
@@ -58,7 +65,13 @@ def all_reduce_as(note: Note, tensor: Tensor, op: Any, group: Any) -> Work:
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
-    """Gives all ranks the tensor of rank src, in place."""
+    """Gives all ranks the tensor of rank src, in place.
+
+    >>> x = norch.ones(2) * norch.distributed.get_rank()
+    >>> norch.distributed.broadcast(x, src=0)
+    >>> x
+    tensor([0., 0.])
+    """
     call = Call("broadcast", group, async_op, tensor)
     root, x = call.root(src, group_src), Bytes(call, tensor)
     return call("Bcast", x.spec, root, done=[x])
@@ -68,7 +81,11 @@ def reduce(
     tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Combines the tensors of all ranks into that of rank dst, in place. Those of the others do not change."""
+    """Combines the tensors of all ranks into that of rank dst, in place. Those of the others do not change.
+
+    >>> x = norch.ones(2)
+    >>> norch.distributed.reduce(x, dst=0)  # on rank 0 the number of ranks
+    """
     call = Call("reduce", group, async_op, tensor, op)
     root, x = call.root(dst, group_dst), Numbers(call, tensor, op)
     if call.group.rank() == root:
@@ -78,7 +95,13 @@ def reduce(
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
     """Writes the tensor of each rank into tensor_list, in the order of ranks. Ranks may have other shapes
-    than this one's, if the list has them too."""
+    than this one's, if the list has them too.
+
+    >>> found = [norch.empty(2) for _ in range(norch.distributed.get_world_size())]
+    >>> norch.distributed.all_gather(found, norch.ones(2))
+    >>> found[0]
+    tensor([1., 1.])
+    """
     call = Call("all_gather", group, async_op, tensor, shapes=False)
     call.check_list("tensor_list", tensor_list, tensor)
     if tensor_list[call.group.rank()].numel() != tensor.numel():
@@ -92,7 +115,13 @@ def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Writes the tensors of all ranks to output_tensor, concatenated along the first axis or stacked along a new
-    one."""
+    one.
+
+    >>> found = norch.empty(norch.distributed.get_world_size(), 2)
+    >>> norch.distributed.all_gather_into_tensor(found, norch.ones(2))
+    >>> found[0]
+    tensor([1., 1.])
+    """
     call = Call("all_gather_into_tensor", group, async_op, input_tensor)
     call.check_parts(output_tensor, input_tensor)
     x, out = Bytes(call, input_tensor), Bytes(call, output_tensor)
@@ -102,7 +131,11 @@ def all_gather_into_tensor(
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Combines the lists of all ranks, and writes into output the part with this rank's number."""
+    """Combines the lists of all ranks, and writes into output the part with this rank's number.
+
+    >>> part, parts = norch.empty(2), [norch.ones(2) for _ in range(norch.distributed.get_world_size())]
+    >>> norch.distributed.reduce_scatter(part, parts)
+    """
     call = Call("reduce_scatter", group, async_op, output, op, shapes=False)
     call.check_list("input_list", input_list, output)
     if input_list[call.group.rank()].numel() != output.numel():
@@ -117,7 +150,11 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Combines the inputs of all ranks, and writes into output the part with this rank's number."""
+    """Combines the inputs of all ranks, and writes into output the part with this rank's number.
+
+    >>> part, parts = norch.empty(2), norch.ones(2 * norch.distributed.get_world_size())
+    >>> norch.distributed.reduce_scatter_tensor(part, parts)
+    """
     call = Call("reduce_scatter_tensor", group, async_op, output, op)
     call.check_parts(input, output)
     x, out = Numbers(call, input, op), Numbers(call, output, op)
@@ -128,7 +165,12 @@ def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Sends tensor i of the input list to rank i, and writes what rank i sends to tensor i of the output list."""
+    """Sends tensor i of the input list to rank i, and writes what rank i sends to tensor i of the output list.
+
+    >>> size = norch.distributed.get_world_size()
+    >>> found, given = [norch.empty(1) for _ in range(size)], [norch.tensor([float(to)]) for to in range(size)]
+    >>> norch.distributed.all_to_all(found, given)  # on rank 2 each is 2
+    """
     first = input_tensor_list[0] if input_tensor_list else None
     call = Call("all_to_all", group, async_op, first, shapes=False)
     call.check_list("output_tensor_list", output_tensor_list, first)
@@ -142,7 +184,12 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """all_to_all() of the parts of input along its first axis into those of output; the sizes of the parts, or None
-    for equal ones."""
+    for equal ones.
+
+    >>> given = norch.arange(norch.distributed.get_world_size())
+    >>> found = norch.empty_like(given)
+    >>> norch.distributed.all_to_all_single(found, given)  # on rank 2 each is 2
+    """
     ranks = group_of(group, "all_to_all_single").size()
     parts, into = _split(input, input_split_sizes, ranks), _split(output, output_split_sizes, ranks)
     return all_to_all(into, parts, group, async_op)
@@ -161,7 +208,12 @@ def gather(
     tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Writes the tensors of all ranks into the gather_list of rank dst, 0 by default; the others give None."""
+    """Writes the tensors of all ranks into the gather_list of rank dst, 0 by default; the others give None.
+
+    >>> rank, size = norch.distributed.get_rank(), norch.distributed.get_world_size()
+    >>> found = [norch.empty(2) for _ in range(size)] if rank == 0 else None
+    >>> norch.distributed.gather(norch.ones(2), found, dst=0)
+    """
     call = Call("gather", group, async_op, tensor)
     root = call.root(dst, group_dst, 0)
     x = Bytes(call, tensor)
@@ -177,7 +229,14 @@ def scatter(
     async_op: bool = False, group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Writes into tensor the part, with this rank's number, of the scatter_list of rank src, 0 by default; the others
-    give None."""
+    give None.
+
+    >>> rank, size = norch.distributed.get_rank(), norch.distributed.get_world_size()
+    >>> part, parts = norch.empty(1), [norch.tensor([float(to)]) for to in range(size)]
+    >>> norch.distributed.scatter(part, parts if rank == 0 else None, src=0)
+    >>> part.item() == rank
+    True
+    """
     call = Call("scatter", group, async_op, tensor)
     root, out = call.root(src, group_src, 0), Bytes(call, tensor)
     listed = call.one_list("scatter_list", scatter_list, root, tensor)
@@ -187,7 +246,10 @@ def scatter(
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Waits until all ranks have called it."""
+    """Waits until all ranks have called it.
+
+    >>> norch.distributed.barrier()
+    """
     return Call("barrier", group, async_op).anywhere()("Barrier")
 
 
@@ -196,5 +258,8 @@ def monitored_barrier(
 ) -> None:
     """barrier() that ends no process: where ranks do not call it within timeout (by default the group's), rank 0 of
     the group raises an Error that names the first of them, or, with wait_all_ranks, all; those that came raise one,
-    too. ArgumentError for a group without MPI."""
+    too. ArgumentError for a group without MPI.
+
+    >>> norch.distributed.monitored_barrier(timeout=10)
+    """
     meet(group_of(group, "monitored_barrier"), timeout, wait_all_ranks)

@@ -55,8 +55,8 @@ class DistributedDataParallel(Module):
 
     The state dict has PyTorch's keys, "module.weight". PyTorch's other options are accepted and have no effect.
 
-    >>> norch.distributed.init_process_group("mpi")  # doctest: +SKIP
-    >>> model = norch.nn.parallel.DistributedDataParallel(norch.nn.Linear(2, 1))  # doctest: +SKIP
+    >>> model = norch.nn.parallel.DistributedDataParallel(norch.nn.Linear(2, 1))
+    >>> model(norch.ones(3, 2)).sum().backward()  # the mean of the gradients of all ranks
     """
 
     def __init__(
@@ -163,8 +163,9 @@ class DistributedDataParallel(Module):
         """A context in which gradients accumulate without communication; the first backward of a forward after it
         averages their sums.
 
-        >>> with model.no_sync():  # doctest: +SKIP
-        ...     loss(model(x)).backward()
+        >>> model = norch.nn.parallel.DistributedDataParallel(norch.nn.Linear(2, 1))
+        >>> with model.no_sync():
+        ...     model(norch.ones(3, 2)).sum().backward()
         """
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:

@@ -22,6 +22,7 @@ from typing import Any
 from .. import cuda
 from .._binding.buffers import memory_of
 from .._binding.library import lib
+from ..device import cuda_place
 from ..dtype import bool_, int16, int32, uint8
 from ..errors import ArgumentError, DeviceError, DTypeError, Error
 from ..ops.create import empty
@@ -133,7 +134,7 @@ def local_device(local_rank: int, device_id: Any) -> int:
     the process on its machine. DeviceError where there are fewer devices than processes."""
     cuda.init()
     if device_id is not None:
-        chosen = cuda._place(device_id)[1] if not isinstance(device_id, int) else device_id
+        chosen = cuda_place(device_id)[1] if not isinstance(device_id, int) else device_id
         cuda._exists(chosen)
         return chosen
     if (current := cuda.current_device()) != 0:

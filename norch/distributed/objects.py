@@ -27,7 +27,13 @@ def _fill(name: str, what: str, objects: Any, found: list[Any]) -> None:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Writes the obj of each rank into object_list, in the order of ranks."""
+    """Writes the obj of each rank into object_list, in the order of ranks.
+
+    >>> found = [None] * norch.distributed.get_world_size()
+    >>> norch.distributed.all_gather_object(found, {"loss": 0.5})
+    >>> found[0]
+    {'loss': 0.5}
+    """
     name = "all_gather_object"
     found = _begin(name, group)
     _fill(name, "object_list", object_list, found.watch.run((name,), found.comm.allgather, obj))
@@ -36,7 +42,13 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 def broadcast_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """Copies the object_list of rank src, 0 by default, into that of each rank."""
+    """Copies the object_list of rank src, 0 by default, into that of each rank.
+
+    >>> objects = [{"epoch": 3}] if norch.distributed.get_rank() == 0 else [None]
+    >>> norch.distributed.broadcast_object_list(objects, src=0)
+    >>> objects
+    [{'epoch': 3}]
+    """
     name = "broadcast_object_list"
     found = _begin(name, group)
     root = root_of(found, name, src, group_src, 0)
@@ -47,7 +59,11 @@ def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
-    """Writes the obj of each rank into the object_gather_list of rank dst, 0 by default; the others give None."""
+    """Writes the obj of each rank into the object_gather_list of rank dst, 0 by default; the others give None.
+
+    >>> rank, size = norch.distributed.get_rank(), norch.distributed.get_world_size()
+    >>> norch.distributed.gather_object("done", [None] * size if rank == 0 else None, dst=0)
+    """
     name = "gather_object"
     found = _begin(name, group)
     gathered = found.watch.run((name,), found.comm.gather, obj, root_of(found, name, dst, group_dst, 0))
@@ -60,7 +76,14 @@ def scatter_object_list(
     group: Any = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
     """Writes into scatter_object_output_list[0] this rank's object of the input list of rank src, 0 by
-    default."""
+    default.
+
+    >>> found = [None]
+    >>> parts = [f"part {to}" for to in range(norch.distributed.get_world_size())]
+    >>> norch.distributed.scatter_object_list(found, parts, src=0)
+    >>> found == [f"part {norch.distributed.get_rank()}"]
+    True
+    """
     name = "scatter_object_list"
     found = _begin(name, group)
     root = root_of(found, name, src, group_src, 0)

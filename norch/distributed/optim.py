@@ -26,7 +26,8 @@ class ZeroRedundancyOptimizer(Optimizer):
     optimizer_class: one that skips parameters without a gradient, as those of norch.optim do but LBFGS, which is no sum
     of parts (TypeError). overlap_with_ddp=True is refused; the other options of PyTorch change nothing.
 
-    >>> optimizer = ZeroRedundancyOptimizer(model.parameters(), norch.optim.Adam, lr=1e-3)  # doctest: +SKIP
+    >>> model = norch.nn.Linear(2, 1)
+    >>> optimizer = ZeroRedundancyOptimizer(model.parameters(), norch.optim.Adam, lr=1e-3)
     """
 
     def __init__(

@@ -15,7 +15,11 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Sends tensor to rank dst, which receives it by recv(); returns when the tensor may be written to again."""
+    """Sends tensor to rank dst, which receives it by recv(); returns when the tensor may be written to again.
+
+    >>> if norch.distributed.get_world_size() > 1 and norch.distributed.get_rank() == 0:
+    ...     norch.distributed.send(norch.ones(2), dst=1)
+    """
     call, to = _to_other("send", group, dst, group_dst)
     x = Bytes(call, tensor)
     call("Send", x.spec, *call.link.head(x.host), to, tag)
@@ -24,7 +28,12 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """Nonblocking send()."""
+    """Nonblocking send().
+
+    >>> if norch.distributed.get_world_size() > 1 and norch.distributed.get_rank() == 0:
+    ...     work = norch.distributed.isend(norch.ones(2), dst=1)
+    ...     done = work.wait()
+    """
     call, to = _to_other("isend", group, dst, group_dst)
     x = Bytes(call, tensor)
     return call.begun("Send", x.spec, *call.link.head(x.host), to, tag)
@@ -33,7 +42,11 @@ def isend(
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Writes into tensor what rank src sends (None: any rank), and returns the number of the sender. ShapeError where
     the message has another number of elements than the tensor, DTypeError where they have another dtype, after MPI
-    has written what fits. With NCCL neither they nor tags are compared, and src is required."""
+    has written what fits. With NCCL neither they nor tags are compared, and src is required.
+
+    >>> if norch.distributed.get_rank() == 1:
+    ...     sender = norch.distributed.recv(norch.empty(2), src=0)
+    """
     call, source = _to_other("recv", group, src, group_src)
     x = Received(call, tensor)
     status, source = call.link.status(), call.link.any_source("recv") if source < 0 else source
@@ -49,7 +62,13 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """Nonblocking recv()."""
+    """Nonblocking recv().
+
+    >>> if norch.distributed.get_rank() == 1:
+    ...     x = norch.empty(2)
+    ...     work = norch.distributed.irecv(x, src=0)
+    ...     done = work.wait()  # x is not read before
+    """
     call, source = _to_other("irecv", group, src, group_src)
     x = Received(call, tensor)
     source = call.link.any_source("irecv") if source < 0 else source
@@ -112,7 +131,14 @@ class P2POp:
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     """Starts all operations, with NCCL as one call, so that their order does not matter; returns a Work for each.
-    ArgumentError for none, or of several groups."""
+    ArgumentError for none, or of several groups.
+
+    >>> dist, x = norch.distributed, norch.empty(2)
+    >>> after, before = ((dist.get_rank() + step) % dist.get_world_size() for step in (1, -1))
+    >>> if dist.get_world_size() > 1:  # a ring: each rank sends to the next one
+    ...     pair = [dist.P2POp(dist.isend, norch.ones(2), after), dist.P2POp(dist.irecv, x, before)]
+    ...     done = [work.wait() for work in dist.batch_isend_irecv(pair)]
+    """
     if not p2p_op_list or not all(isinstance(one, P2POp) for one in p2p_op_list):
         raise ArgumentError("batch_isend_irecv: takes a list of P2POp, one or more")
     groups = [group_of(one.group, "batch_isend_irecv") for one in p2p_op_list]

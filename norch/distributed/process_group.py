@@ -28,6 +28,9 @@ class ProcessGroup:
     comm     the MPI communicator, or without MPI an object with its interface
     links    {"cpu" or "cuda": the transport of tensors of such devices}
     direct   the link for calls that are not first compared with those of other ranks
+
+    >>> norch.distributed.new_group([0])
+    ProcessGroup(backend='mpi', ranks=[0])
     """
 
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, links: dict[str, Any], check: bool) -> None:
@@ -105,14 +108,22 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """What new_group() returns to processes that are not of the group."""
+    """What new_group() returns to processes that are not of the group.
+
+    >>> group = norch.distributed.new_group([0])  # on each rank
+    >>> group is norch.distributed.GroupMember.NON_GROUP_MEMBER  # True where the rank is not 0
+    False
+    """
 
     NON_GROUP_MEMBER = object()
     WORLD: ProcessGroup | None = None  # the group of all, between init_process_group() and destroy_process_group()
 
 
 class group:  # noqa: N801  (PyTorch's name)
-    """`group.WORLD` is None, the group of all ranks."""
+    """`group.WORLD` is None, the group of all ranks.
+
+    >>> norch.distributed.barrier(group=norch.distributed.group.WORLD)
+    """
 
     WORLD = None
 
@@ -121,12 +132,20 @@ _groups: list[ProcessGroup] = []
 
 
 def is_available() -> bool:
-    """True. is_mpi_available() says whether MPI is installed."""
+    """True. is_mpi_available() says whether MPI is installed.
+
+    >>> norch.distributed.is_available()
+    True
+    """
     return True
 
 
 def is_mpi_available() -> bool:
-    """Whether mpi4py and an MPI are installed. The call initializes MPI."""
+    """Whether mpi4py and an MPI are installed. The call initializes MPI.
+
+    >>> norch.distributed.is_mpi_available()
+    True
+    """
     try:
         mpi.mpi()
     except ImportError:
@@ -135,12 +154,19 @@ def is_mpi_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """As is_mpi_available(): the backend "gloo" means MPI."""
+    """As is_mpi_available(): the backend "gloo" means MPI.
+
+    >>> norch.distributed.is_gloo_available()
+    True
+    """
     return is_mpi_available()
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL's library is installed."""
+    """Whether NCCL's library is installed.
+
+    >>> backend = "nccl" if norch.cuda.is_available() and norch.distributed.is_nccl_available() else "mpi"
+    """
     try:
         nccl.nccl()
     except ImportError:
@@ -149,7 +175,11 @@ def is_nccl_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether init_process_group() has been called."""
+    """Whether init_process_group() has been called.
+
+    >>> norch.distributed.is_initialized()
+    True
+    """
     return GroupMember.WORLD is not None
 
 
@@ -176,7 +206,7 @@ def init_process_group(
     ImportError without MPI, or NCCL; DeviceError without a CUDA device for "nccl". The other options are accepted and
     ignored.
 
-    >>> norch.distributed.init_process_group("mpi")  # doctest: +SKIP
+    >>> norch.distributed.init_process_group("mpi")
     """
     name = "init_process_group"
     if is_initialized():
@@ -296,7 +326,11 @@ def _local_rank(comm: Any) -> int:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Ends a group; None: all of them. MPI itself ends with the process, and may be initialized anew until then."""
+    """Ends a group; None: all of them. MPI itself ends with the process, and may be initialized anew until then.
+
+    >>> group = norch.distributed.new_group([0])
+    >>> norch.distributed.destroy_process_group(group)
+    """
     found = group_of(group, "destroy_process_group")
     ended = list(_groups) if found is GroupMember.WORLD else [found]
     if found is GroupMember.WORLD:
@@ -318,6 +352,10 @@ def new_group(
     GroupMember.NON_GROUP_MEMBER. ArgumentError for ranks that do not exist, or occur twice.
 
     timeout: as of init_process_group(), by default the world's. The backend is the world's.
+
+    >>> group = norch.distributed.new_group([0])
+    >>> norch.distributed.get_world_size(group)
+    1
     """
     everyone = group_of(None, "new_group")
     if backend is not None:
@@ -361,32 +399,58 @@ def group_of(group: Any, name: str) -> ProcessGroup:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """The number of this process in the group; -1 if it is not in it."""
+    """The number of this process in the group; -1 if it is not in it.
+
+    >>> if norch.distributed.get_rank() == 0:
+    ...     print("said once")
+    said once
+    """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else group_of(group, "get_rank").rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes the group has; -1 if this one is not in it."""
+    """How many processes the group has; -1 if this one is not in it.
+
+    >>> share = 64 // norch.distributed.get_world_size()
+    """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else group_of(group, "get_world_size").size()
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """ "mpi", "nccl", or "cpu:mpi,cuda:nccl"."""
+    """ "mpi", "nccl", or "cpu:mpi,cuda:nccl".
+
+    >>> norch.distributed.get_backend()
+    'mpi'
+    """
     return group_of(group, "get_backend").name()
 
 
 def get_process_group_ranks(group: ProcessGroup | None = None) -> list[int]:
-    """The numbers in the world of the group's processes."""
+    """The numbers in the world of the group's processes.
+
+    >>> norch.distributed.get_process_group_ranks()
+    [0]
+    """
     return list(group_of(group, "get_process_group_ranks").ranks)
 
 
 def get_group_rank(group: ProcessGroup | None, global_rank: int) -> int:
-    """The number in the group of the process that has the number global_rank in the world."""
+    """The number in the group of the process that has the number global_rank in the world.
+
+    >>> group = norch.distributed.new_group([0])
+    >>> norch.distributed.get_group_rank(group, 0)
+    0
+    """
     return group_of(group, "get_group_rank")._rank_of(global_rank, "get_group_rank")
 
 
 def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
-    """The number in the world of the process that has the number group_rank in the group."""
+    """The number in the world of the process that has the number group_rank in the group.
+
+    >>> group = norch.distributed.new_group([0])
+    >>> norch.distributed.get_global_rank(group, 0)
+    0
+    """
     ranks = group_of(group, "get_global_rank").ranks
     if not 0 <= group_rank < len(ranks):
         raise ArgumentError(f"get_global_rank: rank {group_rank} of a group of {len(ranks)}")
@@ -394,7 +458,11 @@ def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The number of this process among those of its machine: which GPU it takes. fallback_rank is not needed."""
+    """The number of this process among those of its machine: which GPU it takes. fallback_rank is not needed.
+
+    >>> if norch.cuda.is_available():
+    ...     norch.cuda.set_device(norch.distributed.get_node_local_rank())
+    """
     everyone = group_of(None, "get_node_local_rank")
     if isinstance(everyone.comm, nccl.Objects):
         hosts = everyone.comm.allgather(socket.gethostname())

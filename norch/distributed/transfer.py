@@ -44,7 +44,12 @@ class _Replayed:
 
 class Work:
     """A nonblocking call. Tensors that it reads or writes must not be changed or read until wait() returns. A Work
-    that is dropped still completes."""
+    that is dropped still completes.
+
+    >>> x = norch.ones(2)
+    >>> work = norch.distributed.all_reduce(x, async_op=True)
+    >>> done = work.wait()  # x is not touched before
+    """
 
     def __init__(self, call: Call, request: Any, arguments: Sequence[Any], done: Sequence[Any]) -> None:
         self._call, self._request, self._arguments, self._to_finish = call, request, arguments, done

@@ -33,7 +33,12 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 @rename_errors
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with the given mean and standard deviation."""
+    """Normal with the given mean and standard deviation.
+
+    >>> x = norch.nn.init.normal_(norch.empty(10_000), mean=3.0, std=0.1)
+    >>> bool((x.mean() - 3).abs() < 0.1)
+    True
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -47,7 +52,12 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with the given mean and standard deviation, truncated to [a, b]. DTypeError unless of floats."""
+    """Normal with the given mean and standard deviation, truncated to [a, b]. DTypeError unless of floats.
+
+    >>> x = norch.nn.init.trunc_normal_(norch.empty(100), std=5.0)
+    >>> bool(x.abs().max() <= 2)
+    True
+    """
     if not tensor.is_floating_point():
         raise DTypeError(f"trunc_normal_: floats are needed, not {tensor.dtype.name}")
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -64,7 +74,11 @@ def trunc_normal_(
 
 @rename_errors
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix; ShapeError unless the tensor has 2 dimensions."""
+    """The identity matrix; ShapeError unless the tensor has 2 dimensions.
+
+    >>> norch.nn.init.eye_(norch.empty(2, 3)).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
     with_ndim(tensor, "eye_", 2)
     with no_grad():
         return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
@@ -72,20 +86,32 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @rename_errors
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Sets every element to `val`."""
+    """Sets every element to `val`.
+
+    >>> norch.nn.init.constant_(norch.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     with no_grad():
         return tensor.fill_(val)
 
 
 @rename_errors
 def zeros_(tensor: Tensor) -> Tensor:
-    """Sets every element to 0."""
+    """Sets every element to 0.
+
+    >>> norch.nn.init.zeros_(norch.nn.Linear(2, 3).bias).tolist()
+    [0.0, 0.0, 0.0]
+    """
     return constant_(tensor, 0.0)
 
 
 @rename_errors
 def ones_(tensor: Tensor) -> Tensor:
-    """Sets every element to 1."""
+    """Sets every element to 1.
+
+    >>> norch.nn.init.ones_(norch.empty(2)).tolist()
+    [1.0, 1.0]
+    """
     return constant_(tensor, 1.0)
 
 
@@ -200,14 +226,24 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 @rename_errors
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)); ValueError for fewer than 2 dimensions."""
+    """Uniform in +-gain * sqrt(6 / (fan_in + fan_out)); ValueError for fewer than 2 dimensions.
+
+    >>> weight = norch.nn.init.xavier_uniform_(norch.empty(2, 4))
+    >>> bool(weight.abs().max() <= 1)  # sqrt(6 / (4 + 2))
+    True
+    """
     bound = gain * math.sqrt(6.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor))))
     return uniform_(tensor, -bound, bound, generator)
 
 
 @rename_errors
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out))."""
+    """Normal with standard deviation gain * sqrt(2 / (fan_in + fan_out)).
+
+    >>> weight = norch.nn.init.xavier_normal_(norch.empty(100, 100))
+    >>> bool((weight.std() - 0.1).abs() < 0.02)
+    True
+    """
     std = gain * math.sqrt(2.0 / max(1, sum(_calculate_fan_in_and_fan_out(tensor))))
     return normal_(tensor, 0.0, std, generator)
 
@@ -220,7 +256,12 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform in +-gain * sqrt(3 / fan). a: the negative slope of leaky_relu; mode: "fan_in" or "fan_out"."""
+    """Uniform in +-gain * sqrt(3 / fan). a: the negative slope of leaky_relu; mode: "fan_in" or "fan_out".
+
+    >>> weight = norch.nn.init.kaiming_uniform_(norch.empty(5, 6), nonlinearity="relu")
+    >>> bool(weight.abs().max() <= 1)  # sqrt(2) * sqrt(3 / 6)
+    True
+    """
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=stacklevel_of_user())
         return tensor
@@ -236,7 +277,12 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with standard deviation gain / sqrt(fan); arguments as in kaiming_uniform_."""
+    """Normal with standard deviation gain / sqrt(fan); arguments as in kaiming_uniform_.
+
+    >>> weight = norch.nn.init.kaiming_normal_(norch.empty(100, 200), nonlinearity="relu")
+    >>> bool((weight.std() - 0.1).abs() < 0.02)
+    True
+    """
     if tensor.numel() == 0:
         warnings.warn("initializing zero-element tensors is a no-op", stacklevel=stacklevel_of_user())
         return tensor

@@ -40,7 +40,11 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
 
 def get_swa_avg_fn() -> Average:
-    """The function (average, current, count) that gives the mean of `current` and `count` values averaged before."""
+    """The function (average, current, count) that gives the mean of `current` and `count` values averaged before.
+
+    >>> norch.optim.swa_utils.get_swa_avg_fn()(norch.tensor(2.0), norch.tensor(5.0), 2)
+    tensor(3.)
+    """
     return no_grad()(lambda average, current, count: average + (current - average) / (count + 1))
 
 
@@ -54,12 +58,24 @@ def _of_lists(average: Average) -> MultiAverage:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """get_ema_avg_fn() for lists of tensors; the averages are updated in place."""
+    """get_ema_avg_fn() for lists of tensors; the averages are updated in place.
+
+    >>> averages = [norch.tensor(1.0), norch.tensor(2.0)]
+    >>> norch.optim.swa_utils.get_ema_multi_avg_fn(0.5)(averages, [norch.tensor(3.0), norch.tensor(4.0)], 1)
+    >>> averages
+    [tensor(2.), tensor(3.)]
+    """
     return _of_lists(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
-    """get_swa_avg_fn() for lists of tensors; the averages are updated in place."""
+    """get_swa_avg_fn() for lists of tensors; the averages are updated in place.
+
+    >>> averages = [norch.tensor(2.0)]
+    >>> norch.optim.swa_utils.get_swa_multi_avg_fn()(averages, [norch.tensor(5.0)], 2)
+    >>> averages
+    [tensor(3.)]
+    """
     return _of_lists(get_swa_avg_fn())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import doctest
 import gc
 import pickle
 from typing import Any
@@ -31,6 +32,14 @@ def test_what_a_device_is() -> None:
     for wrong in ("cpu", norch.device("cpu")):
         with pytest.raises(norch.ArgumentError, match="expected a CUDA device"):
             cuda.get_device_properties(wrong)
+
+
+@pytest.mark.parametrize("module", [cuda, cuda._memory, cuda._random, cuda.amp], ids=lambda module: module.__name__)
+def test_the_examples_in_docstrings_run(module: Any) -> None:
+    other_device()
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    found = doctest.testmod(module, extraglobs={"norch": norch}, optionflags=flags)
+    assert found.attempted > 5 and not found.failed
 
 
 def test_the_current_device() -> None:

@@ -184,6 +184,34 @@ print(model.module.weight.grad.tolist())
     assert done.stdout == "[[1.0, 1.0]]\n", done.stderr
 
 
+@with_mpi
+@pytest.mark.parametrize(
+    ("ranks", "least", "rooms"),
+    [
+        (1, 39, "checkpoint collectives data_parallel objects optim process_group sync_batch_norm transfer"),
+        (2, 6, "point_to_point"),
+    ],
+)
+def test_the_examples_in_docstrings_run(ranks: int, least: int, rooms: str) -> None:
+    """Those of messages on two ranks, for a process sends itself none."""
+    code = """
+import doctest, importlib, sys
+import norch
+finder = doctest.DocTestFinder()
+runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+modules = [importlib.import_module(f"norch.distributed.{room}") for room in sys.argv[1:]]
+found = [test for module in modules for test in finder.find(module, extraglobs={"norch": norch}) if test.examples]
+if "process_group" not in sys.argv:
+    norch.distributed.init_process_group()
+for test in sorted(found, key=lambda test: not test.name.endswith(".init_process_group")):
+    runner.run(test)
+print(len(found), runner.failures)
+"""
+    done = launch("-c", code, *rooms.split(), ranks=ranks)
+    lines = [line.split() for line in done.stdout.splitlines()[-ranks:]]
+    assert all(int(count) >= least and failures == "0" for count, failures in lines), done.stdout + done.stderr
+
+
 def test_without_a_group() -> None:
     with pytest.raises(norch.Error, match="all_reduce: call norch.distributed.init_process_group\\(\\) first"):
         dist.all_reduce(norch.ones(1))

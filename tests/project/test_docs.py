@@ -24,6 +24,7 @@ pytestmark = pytest.mark.host  # what is printed names no device
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+ELSEWHERE = "norch.cuda", "norch.distributed"  # tests of these run their examples, on a device and in a process group
 MODULES = ["norch"] + [m.name for m in pkgutil.walk_packages(norch.__path__, "norch.") if "libnorch" not in m.name]
 
 
@@ -138,7 +139,7 @@ def test_the_stubs_are_up_to_date() -> None:
         assert text() == path.read_text(), f"{path} is old: run make stubs"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", [name for name in MODULES if not name.startswith(ELSEWHERE)])
 def test_examples_in_docstrings(name: str) -> None:
     default = norch.get_default_dtype()
     found = doctest.testmod(
@@ -156,11 +157,14 @@ WITHOUT_EXAMPLE = set(
     Tensor.is_ipu Tensor.is_maia Tensor.is_mkldnn Tensor.is_mps Tensor.is_mtia Tensor.is_nested Tensor.is_quantized
     Tensor.is_sparse Tensor.is_sparse_csr Tensor.is_vulkan Tensor.is_xla Tensor.is_xpu Tensor.ndim Tensor.device
     Tensor.dtype Tensor.shape Tensor.pin_memory Tensor.record_stream nn.RNNBase nn.RNNCellBase
-    optim.lr_scheduler.LRScheduler distributions.Distribution distributions.ExponentialFamily
+    optim.lr_scheduler.LRScheduler distributions.Distribution distributions.ExponentialFamily cuda.OutOfMemoryError
     """.split()
 )
-ROOMS = "norch nn.functional linalg fft special Tensor"
-ROOMS_OF_CLASSES = "nn optim optim.lr_scheduler utils.data distributions"  # and functions
+ROOMS = "norch nn.functional nn.init compiler linalg fft special Tensor"
+ROOMS_OF_CLASSES = (
+    "nn nn.utils nn.utils.parametrize nn.utils.prune optim optim.lr_scheduler optim.swa_utils utils.data distributions"
+    " cuda distributed"
+)  # and functions
 
 
 def _documented(room: str) -> dict[str, str]:
@@ -193,7 +197,9 @@ def test_each_public_function_has_an_example_that_runs(room: str) -> None:
     docs, functions = _documented(room), _documented("norch")
     without = {name for name, text in docs.items() if ">>>" not in text and name[-1] != "_"}
     without -= {name for name in without if room == "Tensor" and ">>>" in functions.get(name, "")}
-    assert len(docs) > 10 and {f"{room}.{name}" for name in without} <= WITHOUT_EXAMPLE
+    assert len(docs) > 5 and {f"{room}.{name}" for name in without} <= WITHOUT_EXAMPLE
+    if f"norch.{room}" in ELSEWHERE:
+        return
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=FLAGS)
     default = norch.get_default_dtype()
     for text, name in {text: name for name, text in docs.items() if ">>>" in text}.items():

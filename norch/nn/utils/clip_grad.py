@@ -57,7 +57,14 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> 
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Multiplies all gradients in place by min(1, max_norm / total_norm)."""
+    """Multiplies all gradients in place by min(1, max_norm / total_norm).
+
+    >>> p = norch.nn.Parameter(norch.zeros(2))
+    >>> p.grad = norch.tensor([3.0, 4.0])
+    >>> norch.nn.utils.clip_grads_with_norm_([p], 1.0, norch.nn.utils.get_total_norm([p.grad]))
+    >>> p.grad
+    tensor([0.6000, 0.8000])
+    """
     _scale(_listed(parameters, "clip_grads_with_norm_"), max_norm, tensor_of(total_norm, "clip_grads_with_norm_"))
 
 
@@ -93,7 +100,14 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Clamps the elements of all gradients to [-clip_value, clip_value], in place. foreach has no effect."""
+    """Clamps the elements of all gradients to [-clip_value, clip_value], in place. foreach has no effect.
+
+    >>> p = norch.nn.Parameter(norch.zeros(2))
+    >>> p.grad = norch.tensor([-3.0, 0.5])
+    >>> norch.nn.utils.clip_grad_value_([p], 1.0)
+    >>> p.grad
+    tensor([-1.0000,  0.5000])
+    """
     listed = _listed(parameters, "clip_grad_value_")
     check_numbers("clip_grad_value_", clip_value=clip_value)
     with no_grad():

@@ -29,6 +29,11 @@ def fuse_conv_bn_weights(
 
     bn_rm, bn_rv: the running mean and variance, bn_w and bn_b its weight and bias; a None means ones or zeros.
     transpose: of a transposed convolution, whose channels are the second axis of the weight.
+
+    >>> mean, var = norch.tensor([1.0]), norch.tensor([4.0])
+    >>> weight, bias = norch.nn.utils.fuse_conv_bn_weights(norch.ones(1, 1, 1, 1), None, mean, var, 0.0, None, None)
+    >>> weight.item(), bias.item()
+    (0.5, -0.5)
     """
     scale = (bn_rv + bn_eps).rsqrt()
     scale = scale if bn_w is None else scale * bn_w
@@ -45,7 +50,13 @@ def fuse_linear_bn_weights(
     linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:  # fmt: skip
-    """fuse_conv_bn_weights() of a linear layer."""
+    """fuse_conv_bn_weights() of a linear layer.
+
+    >>> mean, var = norch.tensor([1.0]), norch.tensor([4.0])
+    >>> weight, bias = norch.nn.utils.fuse_linear_bn_weights(norch.ones(1, 2), None, mean, var, 0.0, None, None)
+    >>> weight.tolist(), bias.tolist()
+    ([[0.5, 0.5]], [-0.5])
+    """
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 

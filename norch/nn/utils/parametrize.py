@@ -36,7 +36,12 @@ def _register(module: Any, name: str, value: Tensor) -> None:
 
 class ParametrizationList(ModuleList):
     """The modules that compute one attribute, applied in order. The input of the first is `original`, a parameter or
-    buffer, or `original0`, `original1` ... if its right_inverse() returns several tensors."""
+    buffer, or `original0`, `original1` ... if its right_inverse() returns several tensors.
+
+    >>> layer = norch.nn.utils.parametrizations.weight_norm(norch.nn.Linear(2, 3))
+    >>> layer.parametrizations.weight.original0.shape
+    norch.Size([3, 1])
+    """
 
     is_tensor: bool
     original: Tensor
@@ -197,14 +202,24 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
 
 
 def type_before_parametrizations(module: Any) -> type:
-    """The class that module had before it was parametrized."""
+    """The class that module had before it was parametrized.
+
+    >>> layer = norch.nn.utils.parametrizations.weight_norm(norch.nn.Linear(2, 3))
+    >>> type(layer).__name__, norch.nn.utils.parametrize.type_before_parametrizations(layer).__name__
+    ('ParametrizedLinear', 'Linear')
+    """
     cls: type = type(module)
     return cls.__dict__.get("_base", cls)
 
 
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
     """Makes module.<tensor_name> an ordinary parameter or buffer again: with its current value, or, without
-    leave_parametrized, the original, which must be a single tensor (ValueError). Returns module."""
+    leave_parametrized, the original, which must be a single tensor (ValueError). Returns module.
+
+    >>> layer = norch.nn.utils.parametrizations.weight_norm(norch.nn.Linear(2, 3))
+    >>> norch.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    Linear(in_features=2, out_features=3, bias=True)
+    """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"{module._get_name()} has no parametrization of {tensor_name!r}")
     found = module.parametrizations[tensor_name]

@@ -32,7 +32,17 @@ publish(globals())
 class BasePruningMethod(ABC):
     """Base of the ways to prune, which are hooks. A subclass has compute_mask() and a PRUNING_TYPE, what compute_mask()
     sees of a parameter that is pruned already: "unstructured", the elements that are left; "structured", the channels
-    along self.dim that are left; "global", everything."""
+    along self.dim that are left; "global", everything.
+
+    >>> class Negative(norch.nn.utils.prune.BasePruningMethod):
+    ...     PRUNING_TYPE = "unstructured"
+    ...     def compute_mask(self, t, default_mask):
+    ...         return default_mask * (t > 0)
+    >>> layer = norch.nn.Linear(2, 1)
+    >>> method = Negative.apply(layer, "weight")
+    >>> bool((layer.weight >= 0).all())
+    True
+    """
 
     PRUNING_TYPE: ClassVar[str]
     _tensor_name: str
@@ -106,7 +116,13 @@ def _hooks(module: Any, name: str | None = None) -> Iterator[tuple[int, BasePrun
 
 class PruningContainer(BasePruningMethod):
     """The methods that have pruned a parameter one after the other; compute_mask() applies the last of them to what the
-    others have left."""
+    others have left.
+
+    >>> layer, prune = norch.nn.Linear(4, 2), norch.nn.utils.prune
+    >>> first, second = (prune.l1_unstructured(layer, "weight", amount=2) for _ in range(2))
+    >>> layer.weight_mask.sum()
+    tensor(4.)
+    """
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
@@ -192,14 +208,26 @@ class _Unstructured(_ByAmount):
 
 
 class RandomUnstructured(_Unstructured):
-    """Prunes amount elements, at random."""
+    """Prunes amount elements, at random.
+
+    >>> layer = norch.nn.Linear(2, 2)
+    >>> method = norch.nn.utils.prune.RandomUnstructured.apply(layer, "weight", 0.25)
+    >>> layer.weight_mask.sum()
+    tensor(3.)
+    """
 
     def _importance(self, t: Tensor) -> Tensor:
         return rand_like(t)
 
 
 class L1Unstructured(_Unstructured):
-    """Prunes the amount elements of the least magnitude."""
+    """Prunes the amount elements of the least magnitude.
+
+    >>> layer = norch.nn.Linear(2, 2)
+    >>> method = norch.nn.utils.prune.L1Unstructured.apply(layer, "weight", 1)
+    >>> (layer.weight == 0).sum()
+    tensor(1)
+    """
 
     def _importance(self, t: Tensor) -> Tensor:
         return t.abs()
@@ -224,7 +252,13 @@ class _Structured(_ByAmount):
 
 
 class RandomStructured(_Structured):
-    """Prunes amount channels along an axis, at random."""
+    """Prunes amount channels along an axis, at random.
+
+    >>> layer = norch.nn.Linear(4, 2)
+    >>> method = norch.nn.utils.prune.RandomStructured.apply(layer, "weight", 1, dim=0)
+    >>> layer.weight_mask.sum()
+    tensor(4.)
+    """
 
     def __init__(self, amount: float, dim: int = -1) -> None:
         super().__init__(amount)
@@ -235,7 +269,13 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the amount channels along an axis with the least n-norms; n: what norm() takes."""
+    """Prunes the amount channels along an axis with the least n-norms; n: what norm() takes.
+
+    >>> layer = norch.nn.Linear(4, 2)
+    >>> method = norch.nn.utils.prune.LnStructured.apply(layer, "weight", 1, n=2, dim=0)
+    >>> layer.weight_mask.sum()
+    tensor(4.)
+    """
 
     def __init__(self, amount: float, n: Any, dim: int = -1) -> None:
         super().__init__(amount)
@@ -247,7 +287,13 @@ class LnStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes where mask, of the parameter's shape, is 0."""
+    """Prunes where mask, of the parameter's shape, is 0.
+
+    >>> layer = norch.nn.Linear(2, 1)
+    >>> method = norch.nn.utils.prune.CustomFromMask.apply(layer, "weight", norch.tensor([[1, 0]]))
+    >>> layer.weight_mask
+    tensor([[1., 0.]])
+    """
 
     PRUNING_TYPE = "global"
 
