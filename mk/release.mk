@@ -16,8 +16,9 @@ DIST   ?= dist
 # zig brings clang, a linker and the system libraries of every platform; ziglang is its wheel.
 ZIG = $(shell ls $(abspath $(VENV))/lib/python3.*/site-packages/ziglang/zig)
 WHEEL_LIBS := $(WHEELS:%=wheel-library-%)
+WHEEL_BUILD ?= # more variables of a wheel's library, which are not those of this machine's: WITHOUT_ISA="avx2 avx512" CFLAGS=-O1
 .PHONY: $(WHEEL_LIBS)
-wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1) $(if $(findstring wasm32,$1),$(WASM_HEADERS))" BUILD=build/wheels/$1 LDFLAGS=-s NVCC= LIBRARY_NAME=$(call library_name,$1)
+wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1) $(if $(findstring wasm32,$1),$(WASM_HEADERS))" BUILD=build/wheels/$1 LDFLAGS=-s NVCC= LIBRARY_NAME=$(call library_name,$1) $(WHEEL_BUILD)
 library_name = libnorch.$(if $(filter win_%,$1),dll,so)
 
 # zig has no C library for wasm32-emscripten. That of Emscripten is musl, whose headers for a machine of 32 bits with a time_t
