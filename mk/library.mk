@@ -68,8 +68,8 @@ $(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI)
 $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 
 # Both change when what they hold does: other flags rebuild everything, another list of files links again. Flags that were others
-# for a while, as in a dry run, and are the same again, rebuild nothing.
-$(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(FLAGS) $(COMPACT) $(foreach isa,$(ISAS),$(FLAGS_$(isa))) $(shell cksum < mk/flags.mk)))
+# for a while, as in a dry run, and are the same again, rebuild nothing. A wheel's make finds BUILD under another name.
+$(eval $(call note,$(BUILD)/wanted,$(COMPILER) $(MACHINE) $(CC) $(subst -I$(BUILD)/core,,$(FLAGS)) $(COMPACT) $(foreach isa,$(ISAS),$(FLAGS_$(isa))) $(shell cksum < mk/flags.mk)))
 $(eval $(call note,$(BUILD)/objects,$(LINK) $(OBJECTS)))
 $(BUILD)/flags: $(BUILD)/wanted
 	@! cmp -s $< $@ || { touch -r $@ $<; exit 0; }; \

@@ -87,6 +87,16 @@ def test_a_changed_header_rebuilds_what_includes_it(changed, rebuilt):
     assert "LINK" in planned
 
 
+def test_a_build_under_another_name_is_the_same_build(tmp_path):
+    """As a wheel's make has it, which links the objects that are there."""
+    assert make("all").returncode == 0
+    planned = make("-n", "build/wheel/libnorch.so", BUILD=ROOT / "build", LIB="build/wheel/libnorch.so", LDFLAGS="-s")
+    assert planned.returncode == 0 and "CC    " not in planned.stdout
+    for name in ("a", "b"):
+        assert make(tmp_path / name / "core" / "opcodes.inc", BUILD=tmp_path / name).returncode == 0
+    assert (tmp_path / "a" / "wanted").read_text() == (tmp_path / "b" / "wanted").read_text()
+
+
 def test_a_changed_formula_rebuilds_only_what_has_formulas(tmp_path):
     """Every object includes the opcodes, a file of names alone, which is not written again if no name changes."""
     assert make("all").returncode == 0
