@@ -29,7 +29,7 @@ PROGRAMS = (
 
 @with_mpi
 @pytest.mark.slow
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.long), 3, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ranks(name: str, ranks: int) -> None:
     done = run(name, ranks)
