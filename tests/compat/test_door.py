@@ -18,7 +18,7 @@ import norch
 pytestmark = pytest.mark.host
 
 ROOT = Path(norch.__file__).resolve().parents[1]
-ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
 
 
 def run(*arguments: str, fails: bool = False, **options: Any) -> str:
@@ -126,7 +126,7 @@ with norch.as_torch():
 def test_a_torch_that_is_imported_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("nn = None\n")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import torch, norch; norch.as_torch()"
-    assert f"gave {tmp_path}/torch.py; call norch.as_torch() before it" in run("-c", code, fails=True)
+    assert f"gave {tmp_path / 'torch.py'}; call norch.as_torch() before it" in run("-c", code, fails=True)
     # and one that is installed is not looked at
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import norch; norch.as_torch(); import torch, torch.nn"
     run("-c", code)

@@ -30,7 +30,7 @@ _LEFT_OUT = {
     r"test_getitem.py::test_(written_)?like_numpy": "NumPy 2.1 takes an index out of range where the result is empty",
     r"test_functions_of_numpy$|test_memory_is_shared_both_ways\[complex64": "NumPy needs crealf, which wine lacks",
     r"test_a_number_that_changes\[function_of_a_c_library": "POSIX's getenv, in a library without a name",
-    r"test_ctrl_c_ends_a_training_loop": "sends a signal to a process",
+    r"test_ctrl_c_(ends_a_training_loop|during_long_work)": "sends a signal to a process",
     r"test_only_the_border_is_exported": "reads the symbols by nm",
     r"test_a_missing_or_broken_library": "loads another library of Linux's",
     r"test_no_loop_leaves_a_with_or_finally_behind": "Python 3.13 guards loops otherwise, on Linux too",
