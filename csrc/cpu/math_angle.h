@@ -147,22 +147,30 @@ NR_INLINE double nr_by_size(double a, double w0, double w1, double w2, double w3
     return a < 0x1p77 ? low : high;
 }
 
-/* x in quarter turns: gives the fraction in [-1/2, 1/2] and in the two low bits of *turns the whole
- * ones. Payne and Hanek, "Radian reduction for trigonometric functions" (1983), the window of the bits
- * of 2/pi chosen among four: y = 2^-s x is an integer where s > 0, and so 2^s 2/pi may be taken modulo
- * 4. That factor in parts of 28, 28 and 53 bits makes all exact but the last product. */
-NR_INLINE double nr_quarter_turns(double x, uint64_t *turns) {
-    double a = fabs(x);
-    double y = x * nr_by_size(a, 1.0, 0x1p-27, 0x1p-54, 0x1p-81);
-    double first = y * nr_by_size(a, 0x1.45f3068p-1, -0x1.1b1bbfp-1, 0x1.4a7f09cp+0, -0x1.505c15cp+0);
-    double second = y * nr_by_size(a, 0x1.727220ap-27, 0x1.4a7f09cp-27, 0x1.5f47d4cp-28, 0x1.4ddc0dap-27);
-    double third =
-        y * nr_by_size(a, 0x1.29fc2757d1f53p-56, 0x1.5f47d4d377037p-55, 0x1.377036d8a5665p-56, 0x1.6295993c43904p-55);
+/* x in quarter turns: gives the fraction in [-1/2, 1/2] and in the two low bits of *turns the whole ones. 2/pi is a + b + c, of
+ * 28, 28 and 53 bits, which makes all exact but the last product. */
+NR_INLINE double nr_turns_by(double x, double a, double b, double c, uint64_t *turns) {
+    double first = x * a, second = x * b, third = x * c;
     double whole = nr_nearest_f64(first);
     first -= whole;
     double more = nr_nearest_f64(first + second);
     *turns = nr_bits_f64(whole + more + NR_MAGIC_F64);
     return ((first - more) + second) + third;
+}
+
+/* The same of |x| < 2^50, and of all x. Payne and Hanek, "Radian reduction for trigonometric functions" (1983), the window of
+ * the bits of 2/pi chosen among four: y = 2^-s x is an integer where s > 0, and so 2^s 2/pi may be taken modulo 4. */
+NR_INLINE double nr_near_turns(double x, uint64_t *turns) {
+    return nr_turns_by(x, 0x1.45f3068p-1, 0x1.727220ap-27, 0x1.29fc2757d1f53p-56, turns);
+}
+NR_INLINE double nr_far_turns(double x, uint64_t *turns) {
+    double a = fabs(x);
+    return nr_turns_by(
+        x * nr_by_size(a, 1.0, 0x1p-27, 0x1p-54, 0x1p-81),
+        nr_by_size(a, 0x1.45f3068p-1, -0x1.1b1bbfp-1, 0x1.4a7f09cp+0, -0x1.505c15cp+0),
+        nr_by_size(a, 0x1.727220ap-27, 0x1.4a7f09cp-27, 0x1.5f47d4cp-28, 0x1.4ddc0dap-27),
+        nr_by_size(a, 0x1.29fc2757d1f53p-56, 0x1.5f47d4d377037p-55, 0x1.377036d8a5665p-56, 0x1.6295993c43904p-55),
+        turns);
 }
 
 /* sin and cos of t quarter turns, |t| <= 1/2. */
@@ -186,19 +194,21 @@ NR_INLINE double nr_wave(double t, uint64_t turns) {
     return nr_from_bits_f64(nr_bits_f64(y) ^ (turns & 2) << 62);
 }
 
-NR_INLINE float nr_far_sin_f32(float x) {
-    uint64_t turns;
-    double t = nr_quarter_turns((double)x, &turns);
-    return (float)nr_wave(t, turns);
-}
-NR_INLINE float nr_far_cos_f32(float x) {
-    uint64_t turns;
-    double t = nr_quarter_turns((double)x, &turns);
-    return (float)nr_wave(t, turns + 1);
-}
+/* By both, which agree in all bits where |x| < 2^50: the near ones are the quick formulas without fused multiply-adds. */
+#define NR_WAVE(name, size, more)                        \
+    NR_INLINE float nr_##size##_##name##_f32(float x) {  \
+        uint64_t turns;                                  \
+        double t = nr_##size##_turns((double)x, &turns); \
+        return (float)nr_wave(t, turns + more);          \
+    }
+NR_WAVE(sin, near, 0)
+NR_WAVE(sin, far, 0)
+NR_WAVE(cos, near, 1)
+NR_WAVE(cos, far, 1)
+#undef NR_WAVE
 NR_INLINE float nr_far_tan_f32(float x) {
     uint64_t turns;
-    double t = nr_quarter_turns((double)x, &turns);
+    double t = nr_far_turns((double)x, &turns);
     double sine = nr_sin_quarter(t), cosine = nr_cos_quarter(t);
     uint64_t odd = 0 - (turns & 1);
     return (float)(nr_masked(sine, -cosine, odd) / nr_masked(cosine, sine, odd));

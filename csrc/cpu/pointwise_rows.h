@@ -75,6 +75,8 @@
         _Generic((T)0,                                                                \
         float: NR_OP_##name == NR_OP_erfinv           ? nr_quick_erfinv_f32           \
         : NR_OP_##name == NR_OP_lgamma && !NR_HAS_FMA ? nr_quick_lgamma_f32           \
+        : NR_OP_##name == NR_OP_sin && !NR_HAS_FMA    ? nr_near_sin_f32               \
+        : NR_OP_##name == NR_OP_cos && !NR_HAS_FMA    ? nr_near_cos_f32               \
                                                       : QUICK_IN(name, f32),          \
         double: QUICK_IN(name, f64),                                                  \
         default: NULL),                                                               \
