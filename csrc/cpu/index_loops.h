@@ -26,7 +26,18 @@ static bool NAME(const nr_index_plan *plan, char *dense, const char *index, int6
         return true;
     }
     if (index_step == sizeof(int64_t) && target_step == 0 && axis_step == sizeof(S)) { /* in one row */
-        for (int64_t i = 0; i < n; i++) {
+        int64_t i = 0;
+        for (S *given = (S *)dense; dense_step == sizeof(S) && i + 4 <= n; i += 4) { /* one comparison for four */
+            const int64_t a = from[i], b = from[i + 1], c = from[i + 2], d = from[i + 3];
+            const bool lost =
+                ((uint64_t)a >= below) | ((uint64_t)b >= below) | ((uint64_t)c >= below) | ((uint64_t)d >= below);
+            if (__builtin_expect(lost, 0)) return false;
+            VISIT((S *)target + a, given + i);
+            VISIT((S *)target + b, given + i + 1);
+            VISIT((S *)target + c, given + i + 2);
+            VISIT((S *)target + d, given + i + 3);
+        }
+        for (; i < n; i++) {
             const int64_t at = from[i];
             if (__builtin_expect((uint64_t)at >= below, 0)) return false;
             VISIT((S *)target + at, (S *)(dense + i * dense_step));

@@ -148,3 +148,25 @@ def test_an_index_that_another_thread_writes() -> None:
     env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(norch.__file__))}
     run = subprocess.run([sys.executable, "-c", WRITER], env=env, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("dtype", [norch.int8, norch.float16, norch.float32, norch.float64], ids=str)
+@pytest.mark.parametrize("length", [1, 4, 7, 8, 519])
+def test_the_place_of_a_wrong_index_does_not_matter(length: int, dtype: Any) -> None:
+    """The CPU's kernel compares four at once."""
+    x = norch.arange(3).to(dtype).expand(2, 3).clone()
+    index = norch.arange(length) % 3
+    assert x.index_select(1, index).equal((norch.arange(length) % 3).to(dtype).expand(2, length))
+    for place in {0, length // 2, length - 1}:
+        wrong = index.clone()
+        wrong[place] = 3
+        for call in (
+            lambda i: x.index_select(1, i),
+            lambda i: x.gather(1, i.expand(2, length)),
+            lambda i: x.scatter_(1, i.expand(2, length), x.new_ones(2, length)),
+            lambda i: x.index_add_(1, i, x.new_ones(2, length)),
+        ):
+            with pytest.raises(norch.BoundsError, match="index 3 is out of range for size 3"):
+                call(wrong)
+    assert x.equal(norch.arange(3).to(dtype).expand(2, 3))
