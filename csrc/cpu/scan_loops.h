@@ -42,6 +42,9 @@ INLINE RUNNING OF_DTYPE(log_add)(RUNNING a, RUNNING b) {
 static void OF_DTYPE(logsumexp)(const lanes *l) { OF_DTYPE(fold)(l, -(RUNNING)INFINITY, OF_DTYPE(log_add)); }
 #endif
 
+#ifndef GROUP
+#define GROUP 16 /* elements that are compared at once */
+#endif
 /* The index of the last of the best so far, of all lanes; a NaN is better than all numbers, and only a
  * later NaN replaces it. The choice is made by masks: a branch would be guessed for each element. */
 INLINE void OF_DTYPE(extreme_some)(const lanes *l, bool (*reaches)(T, T)) {
@@ -54,13 +57,20 @@ INLINE void OF_DTYPE(extreme_some)(const lanes *l, bool (*reaches)(T, T)) {
         index[k] = 0;
     }
     for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += l->step[0]) {
-        for (int64_t k = 0; k < l->width; k++) {
-            const T value = ((const T *)x)[k];
-            const bool take = (value != value) | reaches(value, best[k]);
-            best[k] = take ? value : best[k];
-            index[k] ^= (index[k] ^ i) & -(int64_t)take;
-            ((int64_t *)(void *)out)[k] = index[k];
+        for (int64_t first = 0; first < l->width; first += GROUP) {
+            const int64_t n = l->width - first < GROUP ? l->width - first : GROUP;
+            const T *row = (const T *)x + first, *than = best + first;
+            bool some = n < GROUP; /* of a group are replaced, which is seldom */
+            if (n == GROUP)
+                for (int k = 0; k < GROUP; k++) some |= (row[k] != row[k]) | reaches(row[k], than[k]);
+            for (int64_t k = first; some && k < first + n; k++) {
+                const T value = ((const T *)x)[k];
+                const bool take = (value != value) | reaches(value, best[k]);
+                best[k] = take ? value : best[k];
+                index[k] ^= (index[k] ^ i) & -(int64_t)take;
+            }
         }
+        memcpy(out, index, (size_t)l->width * sizeof *index);
         if (!values) continue;
         memcpy(values, best, (size_t)l->width * sizeof(T));
         values += l->step[0] / (int64_t)(sizeof(int64_t) / sizeof(T));
@@ -73,8 +83,30 @@ INLINE void OF_DTYPE(extreme_one)(const lanes *l, int64_t at, bool (*reaches)(T,
     const int64_t step = l->step[0] / (int64_t)sizeof *out, each = l->values ? step : 0;
     T best = *(const T *)x, none;
     T *values = l->values ? (T *)(void *)l->values + at * (l->next[0] / (int64_t)sizeof *out) : &none;
-    int64_t index = 0;
-    for (int64_t i = 0; i < l->n; i++, x += l->step[1], out += step, values += each) {
+    int64_t index = 0, i = 0;
+    for (; l->step[1] == sizeof(T) && step == 1 && i + GROUP <= l->n; i += GROUP) { /* in order */
+        const T *row = (const T *)(const void *)x;
+        bool some = false;
+        for (int k = 0; k < GROUP; k++) some |= (row[k] != row[k]) | reaches(row[k], best);
+        if (some) {
+            for (int k = 0; k < GROUP; k++) {
+                if ((row[k] != row[k]) | reaches(row[k], best)) {
+                    best = row[k];
+                    index = i + k;
+                }
+                out[k] = index;
+                values[each * k] = best;
+            }
+        } else {
+            for (int k = 0; k < GROUP; k++) out[k] = index;
+            if (each)
+                for (int k = 0; k < GROUP; k++) values[k] = best;
+        }
+        x += GROUP * sizeof(T);
+        out += GROUP;
+        values += GROUP * each;
+    }
+    for (; i < l->n; i++, x += l->step[1], out += step, values += each) {
         const T value = *(const T *)x;
         if (__builtin_expect((value != value) | reaches(value, best), 0)) {
             best = value;

@@ -310,3 +310,23 @@ def test_gradients_through_masks() -> None:
     y = norch.tensor([5.0, 6.0], requires_grad=True)
     ((x * 1).masked_scatter_(mask, y) * norch.tensor([1.0, 2.0, 3.0])).sum().backward()
     assert (x.grad.tolist(), y.grad.tolist()) == ([0.0, 2.0, 0.0], [1.0, 3.0])
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("order", ["drawn", "rising", "falling", "equal"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16"])
+@pytest.mark.parametrize(("shape", "dim"), [((3, 53), 1), ((53, 37), 0), ((5, 16, 2), 1), ((40, 64), 0), ((2, 17), 1)])
+def test_the_extremes_so_far(shape: tuple[int, ...], dim: int, dtype: str, order: str) -> None:
+    x = lines(shape, dtype)
+    if order != "drawn":
+        steps = np.arange(shape[dim]).reshape([-1 if axis == dim else 1 for axis in range(len(shape))])
+        x = np.broadcast_to(steps * {"rising": 1, "falling": -1, "equal": 0}[order], shape).astype(dtype)
+    for name, reaches in (("cummax", np.greater_equal), ("cummin", np.less_equal)):
+        values, indices = (part.numpy() for part in getattr(norch.tensor(x), name)(dim))
+        rows = np.moveaxis(x, dim, 0)
+        best, place = rows[0].copy(), np.zeros(rows[0].shape, np.int64)
+        for i, row in enumerate(rows):
+            takes = np.isnan(row) | reaches(row, best)
+            best, place = np.where(takes, row, best), np.where(takes, i, place)
+            np.testing.assert_array_equal(np.moveaxis(values, dim, 0)[i], best)
+            np.testing.assert_array_equal(np.moveaxis(indices, dim, 0)[i], place)
