@@ -27,7 +27,7 @@ NOT_TRUNK = (
     "csrc/python/getitem.c csrc/python/columns.h csrc/python/make_calls.py csrc/python/dlpack.c "
     "csrc/python/recording.h csrc/python/recording.c csrc/python/recording_guards.c csrc/python/replay.c "
     "csrc/python/recording_seen.c csrc/python/parts.c csrc/python/profile.c csrc/python/guard.c "
-    "csrc/python/captured.c csrc/python/holder.c csrc/python/holder.h csrc/python/mpi.c "
+    "csrc/python/captured.c csrc/python/holder.c csrc/python/holder.h csrc/python/mpi.c csrc/python/lapack.c "
     "csrc/python/attributes.c csrc/python/arrays.c "
     "csrc/python/values.c csrc/python/listing.c csrc/python/host_call.c csrc/python/batched.c"
 )

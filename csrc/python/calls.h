@@ -53,7 +53,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). modes()
  * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(), bind_numbers(): calls.c.
- * set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c. mpi_all_reduce(): mpi.c. */
+ * set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c. mpi_all_reduce(): mpi.c.
+ * lapack(): lapack.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(to_list)             \
@@ -89,7 +90,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(set_batched)         \
     ROW(sample_of)           \
     ROW(ordinary_lookup)     \
-    ROW(mpi_all_reduce)
+    ROW(mpi_all_reduce)      \
+    ROW(lapack)
 
 /* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched
  * tensor, and the result is that of the batching rule of the call. */

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .._binding.library import lib
 from .._binding.numbers import int64
 from .._package.exports import publish
 from ..autograd.differentiable import differentiable
@@ -42,8 +43,13 @@ __all__ = [
 _SWAPPED = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
+_Transforms = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
+
+
 @functools.cache
-def _pocketfft() -> Any:
+def _pocketfft() -> _Transforms:
+    """Functions of an array: (array, axes, inverse, norm) to complex numbers; (array, axis, norm), real to half;
+    (array, axis, n, norm), half to real. ImportError where there is neither library."""
     try:
         import scipy.fft as found  # type: ignore[import-untyped]
     except ImportError:
@@ -53,7 +59,34 @@ def _pocketfft() -> Any:
             raise ImportError(
                 "norch.fft needs SciPy or NumPy, whose transforms it calls; pip install 'norch-dl[linalg]' brings both"
             ) from error
-    return found
+    inner = getattr(getattr(found, "_pocketfft", None), "pypocketfft", None)
+    return _by_functions(found) if inner is None else _by_pocketfft(inner)
+
+
+def _by_pocketfft(inner: Any) -> _Transforms:
+    """The functions that those of scipy.fft call, without their checks, which take longer than a short transform. The
+    number behind the direction says how results are scaled: not, by 1 / sqrt(n), by 1 / n."""
+    c2c, r2c, c2r = inner.c2c, inner.r2c, inner.c2r
+    forward, back = {"backward": 0, "ortho": 1, "forward": 2}, {"backward": 2, "ortho": 1, "forward": 0}
+    return (
+        lambda a, axes, inverse, norm: c2c(a, axes, not inverse, (back if inverse else forward)[norm]),
+        lambda a, axis, norm: r2c(a, (axis,), True, forward[norm]),
+        lambda a, axis, n, norm: c2r(a, (axis,), n, False, back[norm]),
+    )
+
+
+def _by_functions(found: Any) -> _Transforms:
+    """Those of scipy.fft or numpy.fft, in the precision of the array: NumPy before 2 knows float64 alone."""
+
+    def alike(a: Any, made: Any) -> Any:
+        bytes_of_part = a.real.dtype.itemsize
+        return made.astype(f"c{2 * bytes_of_part}" if made.dtype.kind == "c" else f"f{bytes_of_part}", copy=False)
+
+    return (
+        lambda a, axes, inverse, norm: alike(a, (found.ifftn if inverse else found.fftn)(a, axes=axes, norm=norm)),
+        lambda a, axis, norm: alike(a, found.rfft(a, axis=axis, norm=norm)),
+        lambda a, axis, n, norm: alike(a, found.irfft(a, n, axis=axis, norm=norm)),
+    )
 
 
 # ---- transforms, and their derivatives -------------------------------------------------------------------------------
@@ -62,16 +95,18 @@ def _pocketfft() -> Any:
 @differentiable("fft", grad=lambda g, dims, inverse, norm: _complex(g, dims, inverse, norm))
 def _complex(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
     """Complex numbers to complex numbers."""
-    function = getattr(_pocketfft(), "ifftn" if inverse else "fftn")
-    if not dims:
-        return x.clone()
-    return call("fft", lambda a: _as(a, function(a, axes=[dim - x.ndim for dim in dims], norm=norm)), x)[0]
+    return _whole(x, dims, inverse, norm)
 
 
-def _as(given: Any, found: Any) -> Any:
-    """found in the precision of given: NumPy before 2 knows float64 alone."""
-    bytes_of_part = given.real.dtype.itemsize
-    return found.astype(f"c{2 * bytes_of_part}" if found.dtype.kind == "c" else f"f{bytes_of_part}", copy=False)
+def _whole(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
+    transform, axes = _pocketfft()[0], [dim - x.ndim for dim in dims]
+    return call("fft", lambda a: transform(a, axes, inverse, norm), x, quiet=True)[0]
+
+
+@differentiable("fft", grad=lambda g, dims, inverse, norm: _complex(g, dims, inverse, norm).real)
+def _of_real(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
+    """Real numbers to complex numbers."""
+    return _whole(x, dims, inverse, norm)
 
 
 @differentiable(
@@ -80,7 +115,8 @@ def _as(given: Any, found: Any) -> Any:
 )
 def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
     """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
-    return call("rfft", lambda a: _as(a, _pocketfft().rfft(a, axis=dim - x.ndim, norm=norm)), x)[0]
+    transform, axis = _pocketfft()[1], dim - x.ndim
+    return call("rfft", lambda a: transform(a, axis, norm), x, quiet=True)[0]
 
 
 def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
@@ -97,20 +133,22 @@ def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
 @differentiable("irfft", grad=_real_grad, holomorphic=False)
 def _real(x: Tensor, dim: Any, n: Any, norm: Any) -> Tensor:
     """The n // 2 + 1 first numbers of a transform to the real numbers that it is of."""
-    return call("irfft", lambda a: _as(a, _pocketfft().irfft(a, n, axis=dim - x.ndim, norm=norm)), x)[0]
+    transform, axis = _pocketfft()[2], dim - x.ndim
+    return call("irfft", lambda a: transform(a, axis, n, norm), x, quiet=True)[0]
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
 
 
 def _input(x: Tensor, name: str, to: str) -> Tensor:
-    """x as floats or, where `to` is "c", as complex numbers; DTypeError for others."""
+    """x as floats or complex numbers, with `to` "f" or "c" as these; DTypeError for others."""
     x = tensor_of(x, name)
-    if x.dtype.kind in "biu":
+    dtype = x.dtype
+    if dtype.kind in "biu":
         x = x.to(get_default_dtype())
-    if x.dtype.itemsize == 2 or (to == "f" and x.is_complex()):
-        raise DTypeError(f"{name}: {x.dtype.name} is not supported")
-    return x.to(x.dtype.to_complex()) if to == "c" else x
+    elif dtype.itemsize == 2 or (to == "f" and dtype.is_complex):
+        raise DTypeError(f"{name}: {dtype.name} is not supported")
+    return x.to(x.dtype.to_complex()) if to == "c" and not dtype.is_complex else x
 
 
 def _fitted(x: Tensor, dim: int, n: int) -> Tensor:
@@ -131,12 +169,12 @@ def _checked(x: Tensor, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[in
         given: Sequence[int] = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
     else:
         given = [dim] if isinstance(dim, int) else dim
-    axes = []
+    axes, ndim = [], x.ndim
     for axis in given:
-        axis = int64(axis, f"{name}: dim")
-        if not -x.ndim <= axis < x.ndim:
+        axis = axis if type(axis) is int else int64(axis, f"{name}: dim")
+        if not -ndim <= axis < ndim:
             raise BoundsError(f"{name}: dimension {axis} is out of range for shape {tuple(x.shape)}")
-        axes.append(axis % x.ndim)
+        axes.append(axis % ndim)
     if len(set(axes)) < len(axes):
         raise ArgumentError(f"{name}: a dimension appears twice in {tuple(given)}")
     sizes = [-1] * len(axes) if sizes is None else sizes
@@ -146,10 +184,11 @@ def _checked(x: Tensor, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[in
 
 
 def _sized(x: Tensor, name: str, axes: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    for axis, n in zip(axes, sizes, strict=True):
-        if n < -1 or n == 0 or (n == -1 and x.shape[axis] == 0):
+    shape = lib.norch_shape(x)
+    for axis, n in zip(axes, sizes):
+        if n < -1 or n == 0 or (n == -1 and shape[axis] == 0):
             raise ArgumentError(f"{name}: a transform of {max(n, 0)} numbers, shape {tuple(x.shape)}")
-        x = x if n in (-1, x.shape[axis]) else _fitted(x, axis, n)
+        x = x if n in (-1, shape[axis]) else _fitted(x, axis, n)
     return x
 
 
@@ -157,14 +196,18 @@ def _sized(x: Tensor, name: str, axes: Sequence[int], sizes: Sequence[int]) -> T
 
 
 def _to_complex(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
-    return _complex(_sized(x, name, axes, sizes), tuple(axes), inverse, norm)
+    x = _sized(x, name, axes, sizes)
+    if not axes:
+        return x.to(x.dtype.to_complex(), copy=True)
+    return (_complex if x.dtype.is_complex else _of_real)(x, tuple(axes), inverse, norm)
 
 
 def _from_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
     """rfft() and its variants; inverse: ihfft() and its variants, the conjugates with norm the other way."""
     x = _sized(x, name, axes, sizes)
     half = _half(x, axes[-1], _SWAPPED[norm] if inverse else norm)
-    return _complex(half.conj() if inverse else half, tuple(axes[:-1]), inverse, norm)
+    half = half.conj() if inverse else half
+    return _complex(half, tuple(axes[:-1]), inverse, norm) if len(axes) > 1 else half
 
 
 def _to_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
@@ -173,7 +216,8 @@ def _to_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str,
     n = sizes[-1] if sizes[-1] != -1 else 2 * (x.shape[last] - 1)
     if n < 1:
         raise ArgumentError(f"{name}: a transform of {n} numbers, shape {tuple(x.shape)}")
-    x = _complex(_sized(x, name, axes, [*sizes[:-1], n // 2 + 1]), tuple(axes[:-1]), inverse, norm)
+    x = _sized(x, name, axes, [*sizes[:-1], n // 2 + 1])
+    x = _complex(x, tuple(axes[:-1]), inverse, norm) if len(axes) > 1 else x
     return _real(x if inverse else x.conj(), last, n, norm if inverse else _SWAPPED[norm])
 
 
@@ -182,8 +226,10 @@ def _forms(
 ) -> tuple[Callable[..., Tensor], Callable[..., Tensor], Callable[..., Tensor]]:
     """The transform along one dimension, along two, and along any number."""
 
+    kind = {_to_complex: "fc", _from_real: "f", _to_real: "c"}[way]
+
     def transform(name: str, x: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
-        x = _input(x, name, "f" if way is _from_real else "c")
+        x = _input(x, name, kind)
         axes, sizes, norm = _checked(x, name, s, dim, norm)
         if way is not _to_complex and not axes:
             raise ArgumentError(f"{name}: at least one dimension is transformed")

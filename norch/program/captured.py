@@ -44,6 +44,7 @@ _ADVICE = {
     "a tensor gets another shape": "take a view of it, such as x.t(), and use that",
     "a tensor is made over": "pass it as an argument",
     "a call failed": "do not catch its exception in the function",
+    "LAPACK reads": "call it outside the function",
     "load() reads": "load outside the function",
     "a schedule": "call it outside the function",
     "a gradient from before": "compute it in the function",

@@ -118,6 +118,38 @@ def test_without_scipy_numpys_are_used(monkeypatch):
         norch.fft.fft(x)
 
 
+@pytest.mark.parametrize("name", ["fft", "ifft", "fft2", "ifftn"])
+def test_real_numbers_have_the_transform_of_complex_ones(name):
+    x = norch.tensor(COMPLEX.real, requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    found, wanted = (getattr(norch.fft, name)(z, norm="ortho") for z in (x, y.to(norch.complex128)))
+    assert found.dtype is norch.complex128 and norch.allclose(found, wanted)
+    for z in (found, wanted):
+        (z * norch.tensor(COMPLEX)).real.sum().backward()
+    assert x.grad.dtype is norch.float64 and norch.allclose(x.grad, y.grad)
+
+
+def test_public_functions_are_called_where_scipy_lacks_the_inner_ones(monkeypatch):
+    x = norch.tensor(COMPLEX).to(norch.complex64)
+    calls = [norch.fft.fft2, norch.fft.irfft, lambda x: norch.fft.rfft(x.real), lambda x: norch.fft.ihfft2(x.real)]
+    expected = [call(x) for call in calls]
+    import scipy.fft
+
+    monkeypatch.setattr(norch.fft, "_pocketfft", lambda: norch.fft._by_functions(scipy.fft))
+    for call, wanted in zip(calls, expected):
+        found = call(x)
+        assert found.dtype is wanted.dtype and norch.allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.complex64], ids=str)
+def test_no_dimensions_give_a_copy(dtype):
+    x = norch.ones(2, 3, dtype=dtype)
+    found = norch.fft.fftn(x, dim=())
+    assert found.dtype is norch.complex64
+    found.mul_(2)
+    assert x.equal(norch.ones(2, 3, dtype=dtype))
+
+
 def test_the_first_complex_numbers_of_a_process_have_gradients():
     """Walks conjugate gradients once there has been a complex tensor: that of an array of NumPy counts too."""
     program = """if True:

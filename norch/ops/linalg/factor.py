@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
+from ..._binding.library import lib
 from ..._package.typing import Tensor
+from ..._tensor import handle as _handle
 from ..._tensor.handle import alias
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
@@ -12,15 +15,39 @@ from ...autograd.function import Output, Outputs
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.grad_mode import mode as recording
 from ...autograd.levels import all_samples, occurs
-from ...autograd.record import record
+from ...autograd.record import is_recorded, record
 from ...errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from .._autocast import autocast
 from .._operand import tensor_of
+from .._rows import OPCODES
 from ..composed.diagonal import diag_embed, tril, triu
+from ..composed.shape import broadcast_shapes
 from ..copy import cat
 from ..create import eye, zeros
 from ..matmul import matmul
-from .lapack import alike, call, each, matrices, numpy, routine, square
+from ..values import from_numpy
+from .lapack import (
+    BLOCK,
+    alike,
+    array_of,
+    call,
+    direct,
+    from_columns,
+    has_scipy,
+    in_columns,
+    in_rows,
+    int32s,
+    made,
+    matrices,
+    numpy,
+    routine,
+    scipy_linalg,
+    square,
+    squares,
+    total,
+    ufunc,
+    zeros_at_host,
+)
 
 cholesky_ex_result = NamedTuple("cholesky_ex_result", [("L", Tensor), ("info", Tensor)])
 lu_result = NamedTuple("lu_result", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
@@ -34,7 +61,7 @@ qr_result = NamedTuple("qr_result", [("Q", Tensor), ("R", Tensor)])
 
 def record_factors(node_class: Any, outs: tuple[Any, ...], A: Tensor, *others: Any) -> tuple[Tensor, ...]:
     """outs, the results of one node that saves them as `out` (the first) and `rest`."""
-    if recording.enabled:
+    if recording.enabled and is_recorded((A,)):
         node = record(node_class, outs[0], (A,), (tuple(alias(x) for x in outs[1:]), *others))._node
         if node is not None:
             for i, out in enumerate(outs):
@@ -54,8 +81,9 @@ def factors_of(out: Tensor, rest: tuple[Any, ...]) -> tuple[Tensor, ...]:
 
 def unit_lower(LU: Tensor) -> Tensor:
     """The unit lower triangle L, (..., M, K), of compact factors (..., M, N), K = min(M, N)."""
-    k = min(LU.shape[-2:])
-    return tril(LU[..., :k], -1) + eye(LU.shape[-2], k, dtype=LU.dtype, device=LU.device)
+    m, n = LU.shape[-2:]
+    k = min(m, n)
+    return tril(LU if k == n else LU[..., :k], -1) + eye(m, k, dtype=LU.dtype, device=LU.device)
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
@@ -94,14 +122,18 @@ def _triangular_grad_a(g: Tensor, A: Tensor, out: Tensor, upper: bool, unit: boo
     grad_B=lambda g, A, upper, unit: _solve_triangular(A.mT, g, not upper, unit),
 )
 def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor:
-    if B.shape[-1] == 0 or B.shape[-2] == 0:
-        return B.new_empty(numpy().broadcast_shapes(A.shape[:-2], B.shape[:-2]) + tuple(B.shape[-2:]))
-    trsm = routine("trsm", A.dtype.name)
+    def solved(A: Any, B: Any) -> Any:
+        batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])
+        n, k = B.shape[-2:]
+        X = in_rows(lib.norch_expand(B, (*batch, n, k)))
+        a = lib.norch_contiguous(lib.norch_expand(A, (n, n) if A.ndim == 2 else (*batch, n, n)))
+        if n and k:  # X^T A^T = B^T
+            one = lib.norch_full((1,), X._dtype, 1.0, 1, (X._device_type, 0))
+            triangle, unitary = "L" if upper else "U", "U" if unit else "N"
+            routine("trsm", X, "R", triangle, "N", unitary, k, n, (one,), (a,) if A.ndim == 2 else a, n, X, k)
+        return (X,)
 
-    def solved(a: Any, b: Any) -> Any:
-        return trsm(1.0, a, b, lower=not upper, diag=unit)
-
-    return call("solve_triangular", lambda a, b: each(solved, a, b), A, B)[0]
+    return direct("solve_triangular", solved, A, B)[0]
 
 
 # ---- Cholesky --------------------------------------------------------------------------------------------------------
@@ -118,45 +150,41 @@ def _cholesky_grad(g: Tensor, out: Tensor) -> Tensor:
 
 @differentiable("cholesky", grad=_cholesky_grad, holomorphic=False)
 def _cholesky(A: Tensor) -> Tensor:
-    return call("cholesky", _lower, A)[0]
+    return direct("cholesky", _positive, A)[0]
 
 
-def _lower(a: Any) -> Any:
-    np = numpy()
-    try:
-        found = np.linalg.cholesky(a)
-        info = _not_positive(found)
-    except np.linalg.LinAlgError:
-        info = _cholesky_info(a)
-    if not info.any():
-        return found
-    info = info.reshape(-1)
-    k = int(np.flatnonzero(info)[0])
-    where = f"matrix {k} of the batch" if a.ndim > 2 else "the matrix"
-    raise LinAlgError(
-        f"cholesky: {where} is not positive definite: its leading minor of order {info[k]} is not positive"
-    )
+def _positive(A: Any) -> tuple[Tensor]:
+    L, info = _factored(A)
+    if total(info):
+        failed = info.flatten()
+        k = int(failed.nonzero()[0, 0])
+        where = f"matrix {k} of the batch" if info.ndim else "the matrix"
+        raise LinAlgError(
+            f"cholesky: {where} is not positive definite: its leading minor of order {int(failed[k])} is not positive"
+        )
+    return (L,)
 
 
-def _not_positive(factor: Any) -> Any:
-    """For each factor the place, from 1, of the first diagonal element that is not positive, else 0. NaN counts, which
-    LAPACK may accept."""
-    np = numpy()
-    bad = ~(np.diagonal(factor, 0, -2, -1).real > 0)
-    if factor.ndim == 2 and not bad.any():
-        return np.zeros((), int)
-    return np.where(bad.any(-1), bad.argmax(-1) + 1, 0) if bad.shape[-1] else np.zeros(bad.shape[:-1], int)
-
-
-def _cholesky_info(a: Any) -> Any:
-    """For each matrix the order of the first leading minor that is not positive, else 0."""
-    potrf = routine("potrf", a.dtype.name)
-
-    def order(one: Any) -> Any:
-        factor, info = potrf(one, lower=True)
-        return numpy().int32(info or _not_positive(factor))
-
-    return each(order, a)
+def _factored(A: Any) -> tuple[Tensor, Tensor]:
+    """(L, info): info is the order of the first leading minor that is not positive, else 0. NaN is not, which LAPACK
+    may accept."""
+    n, info = A.shape[-1], int32s(*A.shape[:-2])
+    if not has_scipy():
+        try:
+            return from_numpy(ufunc("cholesky_lo")(array_of(A))), info
+        except numpy().linalg.LinAlgError:
+            scipy_linalg()  # whose LAPACK tells the order
+    a = lib.norch_contiguous(squares(A))
+    L = lib.norch_full_like(a, -1, 0.0, 0)
+    if n:  # the transpose is in the order of Fortran: its upper triangle
+        routine("lacpy", L, "U", n, n, a, n, L, n)
+        routine("potrf", L, "U", n, L, n, info)
+    diagonal = lib.norch_diagonal(L, 0, -2, -1)
+    trace = total(diagonal)
+    if trace != trace:
+        bad = ~(diagonal.real > 0)
+        info = info.where((info != 0) | ~bad.any(-1), (bad.int().argmax(-1) + 1).int())
+    return L, info
 
 
 @autocast("float32 -")
@@ -194,14 +222,35 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     source = A.mH if upper else A
     try:  # most are positive definite
         L = _cholesky(source)
-        return cholesky_ex_result(L.mH if upper else L, zeros(A.shape[:-2], dtype="int32", device=A.device))
+        info = int32s(*A.shape[:-2], like=A)
+        return cholesky_ex_result(L.mH if upper else L, info)
     except LinAlgError:
         pass
-    (info,) = call("cholesky_ex", _cholesky_info, source)
+    info = direct("cholesky_ex", _factored, source)[1]
     failed = (info != 0)[..., None, None]
     L = _cholesky(source.where(~failed, eye(A.shape[-1], dtype=A.dtype, device=A.device)))
     L = L.where(~failed, float("nan"))
     return cholesky_ex_result(L.mH if upper else L, info)
+
+
+def _inverse_grad(g: Tensor, L: Tensor, out: Tensor) -> Tensor:
+    """-Y (g + g^T) Y L, of Y = (L L^T)^-1."""
+    return -tril(matmul(matmul(out, matmul(g + g.mT, out)), L))
+
+
+@differentiable("cholesky_inverse", grad=_inverse_grad)
+def inverse_of_product(L: Tensor) -> Tensor:
+    """(L L^T)^-1 of real lower triangular matrices L (..., N, N). LinAlgError for a zero on a diagonal."""
+
+    def inverted(L: Any) -> tuple[Tensor]:
+        n, Y, info = L.shape[-1], in_rows(squares(L)), int32s(*L.shape[:-2])
+        if n:  # the transpose of L is in the order of Fortran: its upper triangle
+            routine("potri", Y, "U", n, Y, n, info)
+        if total(info):
+            raise LinAlgError(f"cholesky_inverse: element {int(info.max())} of a diagonal, from 1, is zero")
+        return (tril(Y) + tril(Y, -1).mT,)
+
+    return direct("cholesky_inverse", inverted, L)[0]
 
 
 # ---- LU --------------------------------------------------------------------------------------------------------------
@@ -232,6 +281,20 @@ def _lu_grad(g: Tensor, out: Tensor, pivots: Tensor) -> Tensor:
 _LuFactor = derivative("lu_factor", ("A",), grad=_lu_grad, tensors=("pivots",))
 
 
+def _eliminated(A: Any) -> tuple[Tensor, ...]:
+    m, n = A.shape[-2:]
+    batch = A.shape[:-2]
+    LU, pivots, info = in_columns(A), int32s(*batch, min(m, n)), int32s(*batch)
+    if m and n:  # for nothing LAPACK prints an error
+        routine("getrf", LU, m, n, LU, m, pivots, info)
+    return from_columns(LU), pivots, info
+
+
+def _fails(info: Any) -> bool:
+    """Whether LAPACK failed for one of the matrices."""
+    return total(info) != 0 if type(info) is _handle.result_class and info.is_cpu else occurs(info != 0)
+
+
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
     """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0.
 
@@ -241,16 +304,8 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     A = matrices(A, "lu_factor")
     if not pivot:
         raise ArgumentError("lu_factor: LU without pivoting is not supported on the CPU")
-    getrf, np = routine("getrf", A.dtype.name), numpy()
-
-    def factored(a: Any) -> Any:
-        if not a.size:  # of which LAPACK prints an error; another thread may have resized A
-            return a, np.ones(min(a.shape), np.int32), np.int32(0)
-        lu, rows, failed = getrf(a)
-        return lu, rows + np.int32(1), np.int32(failed)
-
-    LU, pivots, info = call("lu_factor", lambda a: each(factored, a), A)
-    if check_errors and occurs(info != 0):
+    LU, pivots, info = direct("lu_factor", _eliminated, A)
+    if check_errors and _fails(info):
         failed = all_samples(info).flatten()
         first = int(failed[failed != 0][0])
         raise LinAlgError(
@@ -272,26 +327,37 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     return lu_factor_result(LU, pivots)
 
 
-def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -> Tensor:
-    """The permutation matrices P (..., M, M) of the swaps that lu_factor() made of matrices like `like`, as floats."""
+def _check_shape_of_pivots(pivots: Tensor, m: int, like: Tensor, name: str) -> None:
     if tensor_of(pivots, name).dtype.name != "int32":
         raise DTypeError(f"{name}: the pivots must be int32, got {pivots.dtype.name}")
     if tuple(pivots.shape[-1:]) != (min(like.shape[-2:]),):
         raise ShapeError(f"{name}: pivots of {tuple(pivots.shape)} do not fit LU of {tuple(like.shape)}")
 
-    def matrix(swaps: Any) -> Any:
-        np = numpy()
-        rows = list(range(m))
-        for i, j in enumerate((swaps[0] - 1).tolist()):
-            rows[i], rows[j] = rows[j], rows[i]
-        return np.eye(m, dtype=like.dtype.name)[:, rows]
 
-    def permuted(swaps: Any) -> Any:
-        if swaps.size and not (swaps.min() >= 1 and swaps.max() <= m):
-            raise ArgumentError(f"{name}: pivots lie from 1 to {m}, got {swaps.min()} to {swaps.max()}")
-        return each(matrix, swaps[..., None, :])
+def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -> Tensor:
+    """The permutation matrices P (..., M, M) of the swaps that lu_factor() made of matrices like `like`, as floats."""
+    _check_shape_of_pivots(pivots, m, like, name)
 
-    return call("lu_unpack", permuted, pivots)[0]
+    def permuted(pivots: Any) -> tuple[Tensor]:
+        rows = in_rows(pivots)  # which no other thread writes to after the check
+        check_pivots(rows, m, name)
+        batch, k = rows.shape[:-1], rows.shape[-1]
+        P = in_rows(eye(m, dtype=like.dtype, device="cpu").expand(*batch, m, m))
+        if m and k:  # the rows of its transpose, in the order of Fortran, are swapped
+            routine("laswp", P, m, P, m, 1, k, rows, 1)
+        return (P,)
+
+    return direct("lu_unpack", permuted, pivots)[0]
+
+
+def check_pivots(pivots: Any, m: int, name: str) -> None:
+    """ArgumentError unless they are rows of matrices of m rows, counted from 1."""
+    if pivots.numel():
+        least, most = (
+            lib.norch_item(lib.norch_reduce(OPCODES[end], pivots, (), False, -1, 0.0)) for end in ("amin", "amax")
+        )
+        if not (least >= 1 and most <= m):
+            raise ArgumentError(f"{name}: pivots lie from 1 to {m}, got {least} to {most}")
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> lu_result:
@@ -303,12 +369,11 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
             [1., 0.]])
     """
     m = matrices(LU_data, "lu_unpack").shape[-2]
-    k = min(LU_data.shape[-2:])
-    empty = LU_data.new_empty(0)
-    P = permutation(LU_pivots, m, LU_data, "lu_unpack") if unpack_pivots else empty
+    P = permutation(LU_pivots, m, LU_data, "lu_unpack") if unpack_pivots else LU_data.new_empty(0)
     if not unpack_data:
-        return lu_result(P, empty, empty)
-    return lu_result(P, unit_lower(LU_data), triu(LU_data[..., :k, :]))
+        return lu_result(P, LU_data.new_empty(0), LU_data.new_empty(0))
+    k = min(LU_data.shape[-2:])
+    return lu_result(P, unit_lower(LU_data), triu(LU_data if k == m else LU_data[..., :k, :]))
 
 
 def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
@@ -337,14 +402,41 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     alike(LU, B, "lu_solve")
     if LU.shape[-1] != B.shape[-2 if left else -1]:
         raise ShapeError(f"lu_solve: LU of {tuple(LU.shape)} does not fit B of {tuple(B.shape)}")
-    P = permutation(pivots, LU.shape[-1], LU, "lu_solve")
+    _check_shape_of_pivots(pivots, LU.shape[-1], LU, "lu_solve")
     if not left:
-        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
-    L, U = unit_lower(LU), triu(LU)
-    if adjoint:
-        inner = _solve_triangular(U.mH, B, False, False)
-        return matmul(P, _solve_triangular(L.mH, inner, True, True))
-    return _solve_triangular(U, _solve_triangular(L, matmul(P.mT, B), False, True), True, False)
+        return _lu_solve(LU, B.mH, pivots, not adjoint).mH
+    return _lu_solve(LU, B, pivots, adjoint)
+
+
+def _lu_solve_grad(g: Tensor, LU: Tensor, out: Tensor, pivots: Tensor, adjoint: bool) -> Tensor:
+    """With the gradient -gB X^H of A, or -X gB^H with adjoint, and A = P L U, W = P^T gA: that of L is tril(W U^H, -1),
+    that of U triu(L^H W)."""
+    grad_B = _lu_solve(LU, g, pivots, not adjoint)
+    grad_A = -matmul(out, grad_B.mH) if adjoint else -matmul(grad_B, out.mH)
+    W = matmul(permutation(pivots, LU.shape[-1], LU, "lu_solve").mT, grad_A)
+    return tril(matmul(W, triu(LU).mH), -1) + triu(matmul(unit_lower(LU).mH, W))
+
+
+@differentiable(
+    "lu_solve",
+    broadcast=True,
+    inputs=("LU", "B"),
+    grad_LU=_lu_solve_grad,
+    grad_B=lambda g, LU, pivots, adjoint: _lu_solve(LU, g, pivots, not adjoint),
+    holomorphic=False,
+)
+def _lu_solve(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool) -> Tensor:
+    def solved(LU: Any, B: Any, pivots: Any) -> tuple[Tensor]:
+        n, k = B.shape[-2:]
+        batch = broadcast_shapes(LU.shape[:-2], B.shape[:-2], pivots.shape[:-2])
+        X, rows = in_columns(lib.norch_expand(B, (*batch, n, k))), in_rows(lib.norch_expand(pivots, (*batch, 1, n)))
+        check_pivots(rows, n, "lu_solve")  # those that no other thread writes to
+        if n and k:
+            lu = in_columns(lib.norch_expand(LU, (*batch, n, n)))
+            routine("getrs", X, "C" if adjoint else "N", n, k, lu, n, rows, X, n, int32s(*batch))
+        return (from_columns(X),)
+
+    return direct("lu_solve", solved, LU, B, pivots.unsqueeze(-2))[0]
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
@@ -381,6 +473,41 @@ def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]
     return (cat([grad, *beyond], -1) if beyond else grad,)
 
 
+def reflected(A: Any) -> tuple[Tensor, Tensor]:
+    """(a, tau) of LAPACK's geqrf, a as its transpose."""
+    m, n = A.shape[-2:]
+    a, tau = in_columns(A), zeros_at_host((*A.shape[:-2], min(m, n)), A)
+    if m and n:  # for nothing LAPACK prints an error
+        work = made((BLOCK * n,), A)
+        routine("geqrf", a, m, n, a, m, tau, (work,), BLOCK * n, int32s(*A.shape[:-2]))
+    return a, tau
+
+
+def reflections(a: Any, tau: Any) -> Tensor:
+    """The first N columns of H_1 ... H_K, for reflections as the transpose a (..., N, M), which is written to, and
+    factors tau (..., K)."""
+    columns, m = a.shape[-2:]
+    if columns and m:
+        k, work = tau.shape[-1], made((BLOCK * columns,), a)
+        routine("orgqr", a, m, columns, k, a, m, tau, (work,), BLOCK * columns, int32s(*a.shape[:-2]))
+    return from_columns(a)
+
+
+def _orthogonal(A: Any, mode: str) -> tuple[Tensor, Tensor]:
+    if not has_scipy():
+        Q, R = numpy().linalg.qr(array_of(A), mode)
+        return from_numpy(Q), from_numpy(R)
+    m, n = A.shape[-2:]
+    a, tau = reflected(A)
+    columns = m if mode == "complete" else min(m, n)
+    R = triu(from_columns(a[..., :columns]))
+    if columns > n:
+        whole = zeros_at_host((*A.shape[:-2], m, m), A)
+        whole[..., :n, :] = a
+        a = whole
+    return reflections(lib.norch_contiguous(a[..., :columns, :]), tau), R
+
+
 _Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)
 
 
@@ -403,5 +530,5 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
         if A.requires_grad and is_grad_enabled():
             raise ArgumentError("qr: mode='r' has no derivative; use 'reduced', or detach() the matrix")
         return qr_result(A.new_empty(0), call("qr", numpy().linalg.qr, A, mode="r")[0])
-    outs = call("qr", lambda a: tuple(numpy().linalg.qr(a, mode)), A)
+    outs = direct("qr", functools.partial(_orthogonal, mode=mode), A)
     return qr_result(*record_factors(_Qr, outs, A, mode))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ..._binding.library import lib
 from ..._package.typing import Tensor
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
@@ -18,8 +19,8 @@ from ..composed.diagonal import tril
 from ..copy import cat
 from ..create import eye
 from ..matmul import matmul
-from .factor import record_factors
-from .lapack import alike, call, each, matrices, numpy, routine
+from .factor import record_factors, reflected, reflections
+from .lapack import BLOCK, alike, direct, from_columns, in_columns, int32s, made, matrices, routine
 
 geqrf_result = NamedTuple("geqrf_result", [("a", Tensor), ("tau", Tensor)])
 
@@ -29,6 +30,11 @@ def _no_backward(g: Outputs, rest: Any) -> Any:
 
 
 _Geqrf = derivative("geqrf", ("A",), backward=_no_backward)
+
+
+def _reflecting(A: Any) -> tuple[Tensor, Tensor]:
+    a, tau = reflected(A)
+    return from_columns(a), tau
 
 
 @autocast("float32 -")
@@ -43,14 +49,7 @@ def geqrf(A: Tensor) -> geqrf_result:
             [4., 2.]])
     """
     A = matrices(A, "geqrf")
-    geqrf = routine("geqrf", A.dtype.name)
-
-    def factored(a: Any) -> Any:
-        if not a.size:  # of which LAPACK prints an error; another thread may have resized A
-            return a, numpy().zeros(min(a.shape), a.dtype)
-        return tuple(geqrf(a)[:2])
-
-    outs = call("geqrf", lambda a: each(factored, a), A)
+    outs = direct("geqrf", _reflecting, A)
     return geqrf_result(*record_factors(_Geqrf, outs, A))
 
 
@@ -92,15 +91,29 @@ def _reflected(A: Tensor, tau: Tensor, C: Tensor, adjoint: bool) -> Tensor:
     k = tau.shape[-1]
     if not C.numel() or not k:
         return C.clone()
-    name, trans = ("unmqr", "C") if A.is_complex() else ("ormqr", "T")
-    apply = routine(name, A.dtype.name)
-    trans = trans if adjoint else "N"
+    trans = ("C" if A.is_complex() else "T") if adjoint else "N"
 
-    def product(a: Any, factors: Any, c: Any) -> Any:
-        work = int(apply("L", trans, a[:, :k], factors[0], c, -1)[1][0].real)
-        return apply("L", trans, a[:, :k], factors[0], c, work)[0]
+    def product(A: Any, tau: Any, C: Any) -> tuple[Tensor]:
+        (m, n), work, factors = C.shape[-2:], made((BLOCK * C.shape[-1],), C), lib.norch_contiguous(tau)
+        k = factors.shape[-1]
+        a, c = in_columns(lib.norch_expand(A[..., :k], (*C.shape[:-2], m, k))), in_columns(C)
+        routine("ormqr", c, "L", trans, m, n, k, a, m, factors, c, m, (work,), BLOCK * n, int32s(*C.shape[:-2]))
+        return (from_columns(c),)
 
-    return call("ormqr", lambda a, factors, c: each(product, a, factors, c), A, tau.unsqueeze(-2), C)[0]
+    return direct("ormqr", product, A, tau, C)[0]
+
+
+def _orgqr_backward(g: Tensor, A: Tensor, tau: Tensor, needs_input_grad: Any) -> tuple[Any, Any]:
+    unit = eye(*A.shape[-2:], dtype=A.dtype, device=A.device).expand(A.shape)
+    return _reflected_backward(g, A, tau, unit, False, (*needs_input_grad, False))[:2]
+
+
+@differentiable("householder_product", inputs=("A", "tau"), backward=_orgqr_backward, holomorphic=False)
+def _columns(A: Tensor, tau: Tensor) -> Tensor:
+    def product(A: Any, tau: Any) -> tuple[Tensor]:
+        return (reflections(in_columns(A), lib.norch_contiguous(tau)),)
+
+    return direct("householder_product", product, A, tau)[0]
 
 
 def _reflections(A: Tensor, tau: Tensor, name: str) -> tuple[Tensor, Tensor]:
@@ -125,7 +138,7 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     m, n = A.shape[-2:]
     if m < n:
         raise ShapeError(f"householder_product: A of {tuple(A.shape)} has more columns than rows")
-    return _reflected(A, tau, eye(m, n, dtype=A.dtype, device=A.device).expand(A.shape), False)
+    return _columns(A, tau)
 
 
 @autocast("float32 -")

@@ -1,12 +1,18 @@
-"""LAPACK through NumPy and SciPy: arrays of tensors and back, and its errors by name.
+"""LAPACK through NumPy and SciPy, and its errors by name. There are three ways to it:
 
-NumPy works on whole batches; for what only SciPy has, each() goes through the matrices of a batch one by one. A tensor
-on a CUDA device is copied to the host, and the result back.
+- routine(): SciPy's LAPACK and BLAS by the addresses of their functions, on the memory of tensors. direct() calls a
+  function that does so.
+- ufunc(): NumPy's, for whole batches of arrays. call() makes arrays of tensors, and tensors of the results.
+- functions of scipy.linalg, for which each() goes through the matrices of a batch one by one.
+
+A tensor on a CUDA device is copied to the host, and the result back.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import math
 import sys
 from collections.abc import Callable
 from threading import get_ident
@@ -16,12 +22,16 @@ from typing import Any
 from ..._binding.library import lib
 from ..._package.typing import Tensor
 from ...autograd.levels import BatchedBase, batching
+from ...device import CPU
+from ...dtype import BY_NAME
 from ...errors import DTypeError, LinAlgError, ShapeError
 from .._checks import at_least, on_one_device
 from .._operand import tensor_of
+from .._rows import OPCODES
 from ..create import empty, zeros
 from ..values import from_numpy
 
+_SUM = OPCODES["sum"]
 _EXTRA = "pip install 'norch-dl[linalg]' brings NumPy and SciPy"
 
 
@@ -46,17 +56,149 @@ def scipy_linalg() -> Any:
 
 
 @functools.cache
-def routine(name: str, dtype: str) -> Any:
-    """SciPy's function of a routine of LAPACK, or of BLAS, for a dtype."""
-    linalg = scipy_linalg()
-    found = linalg.blas.get_blas_funcs if name == "trsm" else linalg.lapack.get_lapack_funcs
-    return found(name, dtype=dtype)
+def has_scipy() -> bool:
+    """Whether there is SciPy: what NumPy has too goes without."""
+    try:
+        return bool(scipy_linalg())
+    except ImportError:
+        return False
+
+
+# NumPy's ufuncs of LAPACK in numpy.linalg._umath_linalg: the function of numpy.linalg that calls each, with options,
+# and what its failure says.
+_UFUNCS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "cholesky_lo": ("cholesky", {}, "a matrix is not positive definite"),
+    "det": ("det", {}, ""),
+    "eig": ("eig", {}, "the eigenvalues did not converge"),
+    "eigh_lo": ("eigh", {}, "the eigenvalues did not converge"),
+    "eigh_up": ("eigh", {"UPLO": "U"}, "the eigenvalues did not converge"),
+    "eigvals": ("eigvals", {}, "the eigenvalues did not converge"),
+    "eigvalsh_lo": ("eigvalsh", {}, "the eigenvalues did not converge"),
+    "eigvalsh_up": ("eigvalsh", {"UPLO": "U"}, "the eigenvalues did not converge"),
+    "inv": ("inv", {}, "a matrix is singular"),
+    "slogdet": ("slogdet", {}, ""),
+    "solve": ("solve", {}, "a matrix is singular"),
+    "svd": ("svd", {"compute_uv": False}, "the singular values did not converge"),
+    "svd_f": ("svd", {}, "the singular values did not converge"),
+    "svd_s": ("svd", {"full_matrices": False}, "the singular values did not converge"),
+}
+
+
+@functools.cache
+def ufunc(name: str) -> Callable[..., Any]:
+    """A function of matrices (..., M, N) as arrays that computes in their dtype, by NumPy's ufunc: the functions of
+    numpy.linalg compute float32 in float64. Where a version of NumPy lacks it, that function.
+
+    LinAlgError where LAPACK fails for one of the matrices. Warnings are suppressed.
+    """
+    np, (public, options, failure) = numpy(), _UFUNCS[name]
+    found: Any = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
+
+    def fail(error: Any, flag: Any) -> None:
+        raise np.linalg.LinAlgError(failure)
+
+    on_failure = "call" if failure else "ignore"
+    errors = {"call": fail, "invalid": on_failure, "over": "ignore", "divide": "ignore", "under": "ignore"}
+
+    def run(*arrays: Any) -> Any:
+        with np.errstate(**errors):
+            return found(*arrays)
+
+    def run_public(*arrays: Any) -> Any:
+        with np.errstate(all="ignore"):
+            made = getattr(np.linalg, public)(*arrays, **options)
+            return tuple(made) if isinstance(made, tuple) else made
+
+    return run_public if found is None else run
+
+
+# ---- routines of LAPACK on tensors ----------------------------------------------------------------------------------
+
+
+_LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
+_OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr"}
+_INT32 = BY_NAME["int32"].code
+BLOCK = 64  # rows or columns that LAPACK's QR takes at once, at most; its workspace is so many rows or columns
+
+
+@functools.cache
+def _function(name: str, dtype: str) -> Any:
+    """The function of SciPy's LAPACK or BLAS for a dtype, a capsule."""
+    scipy_linalg()
+    module = importlib.import_module("scipy.linalg.cython_blas" if name == "trsm" else "scipy.linalg.cython_lapack")
+    letter = _LETTERS[dtype]
+    return module.__pyx_capi__[letter + (_OF_COMPLEX.get(name, name) if letter in "cz" else name)]
+
+
+def routine(name: str, like: Tensor, *arguments: Any) -> None:
+    """Calls a routine for each matrix of a batch, like (..., M, N). Arguments are those of LAPACK: texts of a letter,
+    integers, and tensors in the order of C with the same leading axes as like; (x,) for one that is the same for all.
+
+    LAPACK takes matrices in the order of Fortran: what is (M, N) here is its transpose there.
+    """
+    count = math.prod(lib.norch_shape(like)[:-2])
+    if count:
+        lib.norch_lapack(_function(name, like.dtype.name), count, *arguments)
+
+
+def direct(name: str, function: Callable[..., Any], *tensors: Any) -> tuple[Tensor, ...]:
+    """The results of function, which calls routine()s, for tensors on the host, as a tuple of tensors on the device of
+    the first. It neither writes to its arguments nor records.
+    """
+    for x in tensors:
+        if isinstance(x, BatchedBase):  # the samples of vmap become a leading axis
+            return batching().with_leading_axis(functools.partial(direct, name, function), tensors)
+    first = tensors[0]
+    if first.is_meta:
+        return _of_no_samples(functools.partial(direct, name, function), tensors)
+    # Headers of its own: another thread may give a tensor other data, of another shape.
+    hosted = [lib.norch_alias(x) if x.is_cpu else x.detach().cpu() for x in tensors]
+    found = function(*hosted) if not watchers else _watched(name, function, tensors, *hosted)
+    return found if first.is_cpu else tuple(x.to(first.device) for x in found)
+
+
+def in_rows(x: Any) -> Tensor:
+    """A copy of matrices in the order of C."""
+    found = lib.norch_contiguous(x)
+    return lib.norch_clone(found) if found is x else found
+
+
+def in_columns(x: Any) -> Tensor:
+    """A copy of matrices (..., M, N) in the order of Fortran, as its transpose (..., N, M)."""
+    return in_rows(lib.norch_transpose(x, -2, -1))
+
+
+def from_columns(x: Any) -> Tensor:
+    """The matrices (..., M, N) in the order of C, of what in_columns() gave."""
+    return lib.norch_contiguous(lib.norch_transpose(x, -2, -1))
+
+
+def squares(x: Any) -> Tensor:
+    """x, or ShapeError where another thread has made it other than square matrices since they were checked."""
+    n = x.shape[-1]
+    return lib.norch_expand(x, (*x.shape[:-2], n, n))
+
+
+def made(shape: Any, like: Tensor) -> Tensor:
+    """A new tensor on the host of the dtype of like."""
+    return lib.norch_empty(tuple(shape), like._dtype, _HOST)
+
+
+def zeros_at_host(shape: Any, like: Tensor) -> Tensor:
+    """Zeros on the host of the dtype of like."""
+    return lib.norch_full(tuple(shape), like._dtype, 0.0, 0, _HOST)
+
+
+def int32s(*shape: int, like: Any = None) -> Tensor:
+    """Zeros of int32, on the host or the device of like."""
+    return lib.norch_full(shape, _INT32, 0.0, 0, _HOST if like is None else (like._device_type, like._device_index))
 
 
 # ---- operands --------------------------------------------------------------------------------------------------------
 
 
 # Operations whose derivatives hold for complex matrices; the others raise an error for them.
+_NUMBERS = frozenset(("float32", "float64", "complex64", "complex128"))
 _COMPLEX = frozenset(
     "cholesky cholesky_ex cholesky_inverse cholesky_solve cond det eig eigh eigvals geqrf householder_product inv "
     "inv_ex lstsq lu_factor lu_solve lu_unpack matrix_exp matrix_rank ormqr pca_lowrank pinv qr slogdet solve solve_ex "
@@ -67,10 +209,10 @@ _COMPLEX = frozenset(
 def matrices(A: Tensor, name: str) -> Tensor:
     """A, which must be matrices (..., M, N) of float32 or float64, or complex where the operation takes these:
     ShapeError or DTypeError otherwise."""
-    A = at_least(2, tensor_of(A, name), name)
-    if A.is_complex() and name not in _COMPLEX:
+    A = at_least(2, A, name)
+    if A.dtype.is_complex and name not in _COMPLEX:
         raise DTypeError(f"{name}: {A.dtype.name} is not supported")
-    if A.dtype.name not in ("float32", "float64", "complex64", "complex128"):
+    if A.dtype.name not in _NUMBERS:
         raise DTypeError(
             f"{name}: not defined for dtype {A.dtype.name}, only for float32 and float64"
             + (", complex64 and complex128" if name in _COMPLEX else "")
@@ -80,8 +222,8 @@ def matrices(A: Tensor, name: str) -> Tensor:
 
 def square(A: Tensor, name: str) -> Tensor:
     """A, which must be square matrices (..., N, N)."""
-    A = matrices(A, name)
-    if A.shape[-1] != A.shape[-2]:
+    rows, columns = matrices(A, name).shape[-2:]
+    if rows != columns:
         raise ShapeError(f"{name}: expected square matrices, got shape {tuple(A.shape)}")
     return A
 
@@ -97,58 +239,84 @@ def alike(A: Any, B: Any, name: str) -> None:
 
 
 def call(
-    name: str, function: Callable[..., Any], *tensors: Tensor, finite: bool = False, **options: Any
+    name: str, function: Callable[..., Any], *tensors: Tensor, finite: bool = False, quiet: bool = False, **options: Any
 ) -> tuple[Tensor, ...]:
     """The results of function, given the arrays of tensors, as tensors on the device of the first.
 
-    finite: for iterative algorithms: NaN and infinities are refused, with which LAPACK may not terminate.
+    finite: for iterative algorithms: NaN and infinities are refused, with which LAPACK may not terminate. function gets
+    copies, which it may write to.
+    quiet: function raises no warnings of infinities and NaN, which are suppressed otherwise.
 
-    A failure of LAPACK (a singular matrix, no convergence) raises a LinAlgError that names the operation; warnings of
-    infinities and NaN are suppressed.
+    A failure of LAPACK (a singular matrix, no convergence) raises a LinAlgError that names the operation.
     """
     for x in tensors:
         if isinstance(x, BatchedBase):  # the samples of vmap become a leading axis
-            run = functools.partial(call, name, function, finite=finite, **options)
+            run = functools.partial(call, name, function, finite=finite, quiet=quiet, **options)
             return batching().with_leading_axis(run, tensors)
-    np = numpy(name)
-    if tensors[0].is_meta:  # the shapes and dtypes are those of no samples
-        ndim = max(x.ndim for x in tensors)
-        none = [zeros(0, *(1,) * (ndim - x.ndim), *x.shape, dtype=x.dtype, device="cpu") for x in tensors]
-        return tuple(empty(x.shape[1:], dtype=x.dtype, device="meta") for x in call(name, function, *none, **options))
-    at_host = tensors[0].is_cpu
-    with np.errstate(all="ignore"):
-        try:
-            arrays = [_array(x) for x in tensors]
-            if finite:
-                arrays = [x.copy() for x in arrays]  # so that no other thread writes to them after the check
-                if not all(np.isfinite(x).all() for x in arrays):
-                    raise np.linalg.LinAlgError("the matrices hold NaN or infinities")
-            found = function(*arrays, **options) if not watchers else _watched(name, function, tensors, arrays, options)
-        except np.linalg.LinAlgError as error:
-            raise LinAlgError(f"{name}: {error}") from None
-    several = tuple([_owned(np, x) for x in (found if isinstance(found, tuple) else (found,))])
-    return several if at_host else tuple(x.to(tensors[0].device) for x in several)
+    np, first = numpy(name), tensors[0]
+    if first.is_meta:
+        return _of_no_samples(functools.partial(call, name, function, **options), tensors)
+    try:
+        arrays = [_finite(name, x) if finite else array_of(x) for x in tensors]
+        if watchers:
+            function = functools.partial(_watched, name, function, tensors)
+        if quiet:
+            found = function(*arrays, **options)
+        else:
+            with np.errstate(all="ignore"):
+                found = function(*arrays, **options)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError(f"{name}: {error}") from None
+    several = tuple([_owned(x) for x in found]) if isinstance(found, tuple) else (_owned(found),)
+    return several if first.is_cpu else tuple(x.to(first.device) for x in several)
 
 
-def _array(x: Any) -> Any:
+def _of_no_samples(run: Callable[..., Any], tensors: Any) -> tuple[Tensor, ...]:
+    """Results on "meta": the shapes and dtypes are those of no samples."""
+    ndim = max(x.ndim for x in tensors)
+    none = [zeros(0, *(1,) * (ndim - x.ndim), *x.shape, dtype=x.dtype, device="cpu") for x in tensors]
+    return tuple(empty(x.shape[1:], dtype=x.dtype, device="meta") for x in run(*none))
+
+
+_HOST = (CPU.code, 0)
+
+
+def array_of(x: Any) -> Any:
     """The elements of a tensor, on the host, as an array."""
     found = lib.norch_to_array(x)
     return x.detach().cpu().numpy() if found is None else found
 
 
-def _owned(np: ModuleType, found: Any) -> Tensor:
+def total(x: Any) -> Any:
+    """The sum of all elements of a tensor, as a number."""
+    return lib.norch_item(lib.norch_reduce(_SUM, x, (), False, -1, 0.0))
+
+
+def _finite(name: str, x: Any) -> Any:
+    """A copy of the elements, so that no other thread writes to them after the check; LinAlgError for NaN and
+    infinities."""
+    x = lib.norch_clone(x if x.is_cpu else x.detach().cpu())
+    found, whole = array_of(x), total(x)
+    if whole - whole != 0 and not numpy().isfinite(found).all():  # a sum of finite elements may be infinite
+        raise LinAlgError(f"{name}: the matrices hold NaN or infinities")
+    return found
+
+
+def _owned(found: Any) -> Tensor:
     """A result as a tensor that alone has its memory, in the order of C."""
-    if type(found) is not np.ndarray:
-        found = np.asarray(found)
-    flags = found.flags
-    return from_numpy(found if flags.carray and flags.owndata else found.copy("C"))
+    made = lib.norch_from_array(found)
+    if made is not None:
+        owner = found.base
+        if owner is None or (type(owner) is type(found) and owner.base is None and owner.nbytes == found.nbytes):
+            return lib.norch_contiguous(made)
+    return from_numpy(numpy().array(found, order="C"))
 
 
 # Calls for profiles and traces: rows as norch_profile_stop() gives them, with a name as the family.
 watchers: list[Callable[[tuple[Any, ...]], None]] = []
 
 
-def _watched(name: str, function: Callable[..., Any], tensors: Any, arrays: Any, options: dict[str, Any]) -> Any:
+def _watched(name: str, function: Callable[..., Any], tensors: Any, *arrays: Any, **options: Any) -> Any:
     """function(*arrays, **options), reported to profiles and traces."""
     begin, results = lib.norch_profile_time(), None
     try:

@@ -8,7 +8,7 @@ from typing import Any
 from ..._package.typing import Tensor
 from .._autocast import autocast
 from ..norm import matrix_norm
-from .lapack import call, matrices, numpy, square
+from .lapack import call, matrices, numpy, square, ufunc
 from .solve import inv_ex
 from .spectral import svdvals, tolerance
 
@@ -32,7 +32,7 @@ def matrix_rank(
     np = numpy()
 
     def rank(a: Any) -> Any:
-        s = abs(np.linalg.eigvalsh(a)) if hermitian else np.linalg.svd(a, compute_uv=False)
+        s = abs(ufunc("eigvalsh_lo")(a)) if hermitian else ufunc("svd")(a)
         return (s > np.maximum(least, relative * s.max(-1, initial=0))[..., None]).sum(-1)
 
     return call("matrix_rank", rank, A, finite=True)[0]

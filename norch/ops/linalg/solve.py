@@ -17,7 +17,7 @@ from ..create import arange, eye
 from ..matmul import matmul
 from ..scan import products_of_others
 from .factor import lu_factor_ex
-from .lapack import alike, call, matrices, numpy, scipy_linalg, square
+from .lapack import alike, call, matrices, numpy, scipy_linalg, square, ufunc
 from .spectral import svd
 
 solve_ex_result = NamedTuple("solve_ex_result", [("result", Tensor), ("info", Tensor)])
@@ -34,14 +34,14 @@ def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:
             return function(a, *rest)
         except np.linalg.LinAlgError:
             finite = np.isfinite(a).all((-1, -2))
-            singular = np.flatnonzero(finite & (np.linalg.slogdet(a)[0] == 0))
+            singular = np.flatnonzero(finite & (ufunc("slogdet")(a)[0] == 0))
             if len(singular):
                 where = f"matrix {singular[0]} of the batch" if a.ndim > 2 else "the matrix"
                 raise LinAlgError(f"{name}: {where} is singular") from None
             whole = np.where(finite[..., None, None], a, np.eye(a.shape[-1], dtype=a.dtype))
             return np.where(finite[..., None, None], function(whole, *rest), a.dtype.type(np.nan))
 
-    return call(name, solved, *tensors)[0]
+    return call(name, solved, *tensors, quiet=True)[0]
 
 
 # ---- systems, inverses -----------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:
     grad_B=lambda g, A: _solve(A.mT, g),
 )
 def _solve(A: Tensor, B: Tensor) -> Tensor:
-    return _regular("solve", numpy().linalg.solve, A, B)
+    return _regular("solve", ufunc("solve"), A, B)
 
 
 @autocast("float32 -")
@@ -102,7 +102,7 @@ def _replaced(A: Tensor, check_errors: bool) -> tuple[Any, Any, Any]:
 
 @differentiable("inv", grad=lambda g, out: -matmul(matmul(out.mT, g), out.mT))
 def _inv(A: Tensor) -> Tensor:
-    return _regular("inv", numpy().linalg.inv, A)
+    return _regular("inv", ufunc("inv"), A)
 
 
 @autocast("float32 -")
@@ -199,13 +199,14 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
 
 @differentiable("det", grad=lambda g, A, out: g[..., None, None] * (_cofactors(A, out) if A.numel() else A))
 def _det(A: Tensor) -> Tensor:
-    np = numpy()
-    return call("det", lambda a: _nan_of_nan(a, np.linalg.det(a)), A)[0]
+    return call("det", lambda a: _nan_of_nan(a, ufunc("det")(a)), A, quiet=True)[0]
 
 
 def _nan_of_nan(a: Any, found: Any) -> Any:
     """found, or NaN for a matrix with NaN, which LAPACK may report as singular."""
     np = numpy()
+    if np.isfinite(np.dot(a.reshape(-1), a.reshape(-1))):
+        return found
     return np.where(np.isnan(a).any((-1, -2)), found.dtype.type(np.nan), found)
 
 
@@ -225,9 +226,11 @@ def slogdet(A: Tensor) -> slogdet_result:
     >>> norch.linalg.slogdet(norch.tensor([[1.0, 0.0], [0.0, -1.0]])).sign
     tensor(-1.)
     """
-    np = numpy()
-    found = call("slogdet", lambda a: tuple(_nan_of_nan(a, x) for x in np.linalg.slogdet(a)), square(A, "slogdet"))
-    sign, logabsdet = found
+
+    def both(a: Any) -> Any:
+        return tuple([_nan_of_nan(a, x) for x in ufunc("slogdet")(a)])
+
+    sign, logabsdet = call("slogdet", both, square(A, "slogdet"), quiet=True)
     return slogdet_result(_sign_of_det(A, sign) if A.is_complex() else sign, _log_abs_det(A, logabsdet))
 
 

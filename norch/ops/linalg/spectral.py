@@ -17,7 +17,7 @@ from ..composed.diagonal import diag_embed
 from ..create import eye
 from ..matmul import matmul
 from .factor import factors_of, record_factors
-from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square
+from .lapack import alike, call, each, matrices, numpy, scipy_linalg, square, ufunc
 
 eigh_result = NamedTuple("eigh_result", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
 svd_result = NamedTuple("svd_result", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
@@ -89,7 +89,7 @@ def eigh(input: Tensor, UPLO: str = "L") -> eigh_result:
     A = square(input, "eigh")
     if UPLO not in ("L", "U", "l", "u"):
         raise ArgumentError(f"eigh: UPLO is 'L' or 'U', not {UPLO!r}")
-    outs = call("eigh", lambda a: tuple(numpy().linalg.eigh(a, UPLO.upper())), A, finite=True)
+    outs = call("eigh", ufunc("eigh_lo" if UPLO in "Ll" else "eigh_up"), A, finite=True, quiet=True)
     return eigh_result(*record_factors(_Eigh, outs, A))
 
 
@@ -101,7 +101,8 @@ def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     tensor([2., 3.])
     """
     if isinstance(UPLO, str) and UPLO.upper() in ("L", "U") and not _has_gradient(input):
-        return call("eigh", lambda a: numpy().linalg.eigvalsh(a, UPLO.upper()), square(input, "eigh"), finite=True)[0]
+        values = ufunc("eigvalsh_lo" if UPLO in "Ll" else "eigvalsh_up")
+        return call("eigh", values, square(input, "eigh"), finite=True, quiet=True)[0]
     return eigh(input, UPLO).eigenvalues
 
 
@@ -167,7 +168,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     A = matrices(A, "svd")
     if driver is not None:
         raise ArgumentError(f"svd: driver={driver!r} is for CUDA's solvers, which norch does not call")
-    outs = call("svd", lambda a: tuple(numpy().linalg.svd(a, full_matrices)), A, finite=True)
+    outs = call("svd", ufunc("svd_f" if full_matrices else "svd_s"), A, finite=True, quiet=True)
     return svd_result(*record_factors(_Svd, outs, A))
 
 
@@ -179,7 +180,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     tensor([4., 3.])
     """
     if driver is None and not _has_gradient(A):
-        return call("svd", lambda a: numpy().linalg.svd(a, compute_uv=False), matrices(A, "svd"), finite=True)[0]
+        return call("svd", ufunc("svd"), matrices(A, "svd"), finite=True, quiet=True)[0]
     return svd(A, full_matrices=False, driver=driver).S
 
 
@@ -202,10 +203,10 @@ def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
 
     def inverted(a: Any) -> Any:
         if hermitian:
-            w, v = np.linalg.eigh(a)
+            w, v = ufunc("eigh_lo")(a)
             u, s, vh = v * np.sign(w)[..., None, :], abs(w), np.swapaxes(v, -1, -2).conj()
         else:
-            u, s, vh = np.linalg.svd(a, full_matrices=False)
+            u, s, vh = ufunc("svd_s")(a)
         least = np.maximum(atol, rtol * s.max(-1, initial=0))[..., None]
         scaled = u * np.where(s > least, 1 / np.where(s > least, s, 1), 0)[..., None, :].astype(a.dtype)
         return np.swapaxes(scaled @ vh, -1, -2).conj()

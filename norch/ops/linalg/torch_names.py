@@ -56,8 +56,10 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     tensor([[0.2500, 0.0000],
             [0.0000, 0.0625]])
     """
-    unit = eye(square(input, "cholesky_inverse").shape[-1], dtype=input.dtype, device=input.device)
-    return cholesky_solve(unit, input, upper)
+    L = square(input, "cholesky_inverse")
+    if L.dtype.is_complex:  # LAPACK's routine takes the diagonal to be real
+        return cholesky_solve(eye(L.shape[-1], dtype=L.dtype, device=L.device), L, upper)
+    return factor.inverse_of_product(L.mT if upper else L)
 
 
 def det(input: Tensor) -> Tensor:
