@@ -101,10 +101,16 @@ def backward_op(name: str, **declared: Any) -> Operation:
 
 
 @overload
-def method(function: F, *, name: str = ..., aliases: tuple[str, ...] = ..., inplace: bool = ...) -> F: ...
+def method(function: F, **declared: Any) -> F: ...
 @overload
 def method(
-    *, composed: bool = ..., moves: bool = ..., numpy: bool = ..., autocast: str = ..., **declared: Any
+    *,
+    composed: bool = ...,
+    moves: bool = ...,
+    numpy: bool = ...,
+    autocast: str = ...,
+    out: bool | None = ...,
+    **declared: Any,
 ) -> Callable[[F], F]: ...
 def method(
     function: Any = None,
