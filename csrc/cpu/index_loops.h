@@ -2,7 +2,8 @@
  * index is read once, so that no other thread changes it between check and use. index_moves.h includes it for each size
  * of elements that are only moved, index_kinds.h for each dtype and combination. NAME is the name to define, S the type
  * of an element, and VISIT(place, given) what is done with one of the indexed tensor and one of the dense operand:
- * unless it is defined, the first becomes COMBINE of both, computed in T. VISIT_ROW: of n neighbours each. */
+ * unless it is defined, the first becomes COMBINE of both, computed in T. VISIT_ROW: of n neighbours each. AT_ONCE: four
+ * indices are compared at once, which moves gain by. */
 #ifndef VISIT
 #define VISIT(place, given) (*(place) = (S)(T)COMBINE((T) * (place), (T) * (given)))
 #define VISIT_ROW(places, given) \
@@ -27,6 +28,7 @@ static bool NAME(const nr_index_plan *plan, char *dense, const char *index, int6
     }
     if (index_step == sizeof(int64_t) && target_step == 0 && axis_step == sizeof(S)) { /* in one row */
         int64_t i = 0;
+#ifdef AT_ONCE
         for (S *given = (S *)dense; dense_step == sizeof(S) && i + 4 <= n; i += 4) { /* one comparison for four */
             const int64_t a = from[i], b = from[i + 1], c = from[i + 2], d = from[i + 3];
             const bool lost =
@@ -37,6 +39,7 @@ static bool NAME(const nr_index_plan *plan, char *dense, const char *index, int6
             VISIT((S *)target + c, given + i + 2);
             VISIT((S *)target + d, given + i + 3);
         }
+#endif
         for (; i < n; i++) {
             const int64_t at = from[i];
             if (__builtin_expect((uint64_t)at >= below, 0)) return false;
