@@ -13,8 +13,8 @@ WIDTH, BOX, GAP = 640, 50, 34  # pixels: the picture, a box, and the arrow to th
 GREY, BLUE = "#768390", "#4f83e0"  # legible on white and on black
 
 ADD = [
-    ("c = a + b", "Tensor.__add__, a function that norch/ops/pointwise.py declares", "two tensors"),
-    ("norch/ops/_rows.py", "one call of the library; converts what is no tensor", "the row ADD, a, b"),
+    ("c = a + b", "Tensor.__add__, which norch/ops/pointwise.py declares", "two objects"),
+    ("csrc/python/method.c", "calls the row; what is no tensor norch/ops/_rows.py converts", "the row ADD, a, b"),
     ("csrc/python/calls.c", "calls norch_binary; makes the node if a gradient is wanted", "two struct norch_tensor"),
     (
         "csrc/ops/pointwise.c",

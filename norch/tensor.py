@@ -27,6 +27,7 @@ from .ops import random as _random  # noqa: F401
 from .ops import scatter as _scatter  # noqa: F401
 from .ops import softmax as _softmax  # noqa: F401
 from .ops._deferred import deferred_methods
+from .ops._rows import as_method
 from .ops.composed import pointwise as _pointwise  # noqa: F401
 from .ops.composed import shape as _shape  # noqa: F401
 from .ops.composed import split as _split  # noqa: F401
@@ -124,7 +125,8 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         return [name for name in object.__dir__(self) if name not in lacking]
 
     if not TYPE_CHECKING:
-        locals().update(METHODS)  # at once: each setattr() would look at all of the class
+        # At once: each setattr() would look at all of the class.
+        locals().update((name, as_method(function)) for name, function in METHODS.items())
         __hash__ = object.__hash__  # which a class with __eq__ does not inherit
 
 

@@ -5,6 +5,7 @@
 #ifndef NR_PYTHON_ABI_H
 #define NR_PYTHON_ABI_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef intptr_t nr_ssize; /* Py_ssize_t */
@@ -54,6 +55,7 @@ typedef struct nr_method {
 
 #define NR_SLOT_CALL 50
 #define NR_SLOT_CLEAR 51
+#define NR_SLOT_GET 54 /* Py_tp_descr_get */
 #define NR_SLOT_DEALLOC 52
 #define NR_SLOT_TRAVERSE 71
 #define NR_SLOT_METHODS 64
@@ -67,7 +69,9 @@ typedef struct nr_method {
 #define NR_MEMBER_READONLY 1
 #define NR_TYPE_DISALLOW_INSTANTIATION (1u << 7)
 #define NR_TYPE_BASE (1u << 10)
+#define NR_TYPE_VECTORCALL (1u << 11)
 #define NR_TYPE_COLLECTED (1u << 14)
+#define NR_TYPE_METHOD (1u << 17) /* called as x.name() without a bound method */
 #define NR_TYPE_DEFAULT (1u << 18)
 #define NR_TYPE_IS_INTEGER (1u << 24)
 #define NR_TYPE_IS_LIST (1u << 25)

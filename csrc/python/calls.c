@@ -179,13 +179,23 @@ static void *tensor_of_number(void *x) {
     return kept ? Py_XNewRef(PyDict_GetItemWithError(kept, x)) : NULL;
 }
 
+static void *parameter_class; /* NULL before norch.nn is imported */
+
+/* set_parameter(class): a class of tensors that override nothing, and so are computed with as plain ones. */
+NR_BUILTIN(set_parameter) {
+    if (!nr_counted("set_parameter", 1, n)) return NULL;
+    parameter_class = Py_NewRef(given[0]); /* for the life of the process */
+    return Py_NewRef(NR_NONE);
+}
+
 /* Puts what calls take into the places of a row's inputs: of numbers beside a tensor the tensors that are kept. Returns
  * how many of those must be released; -1 where the caller has to convert an input. */
 static int32_t take_inputs(void *const *given, int64_t inputs, void **taken, void **made) {
     int32_t count = 0;
     for (int64_t i = 0; i < inputs; i++) {
         taken[i] = given[i];
-        if (((const nr_object *)given[i])->type == nr_tensor_class) continue;
+        const void *type = ((const nr_object *)given[i])->type;
+        if (type == nr_tensor_class || type == parameter_class) continue;
         taken[i] = count < inputs - 1 ? tensor_of_number(given[i]) : NULL;
         if (taken[i]) {
             made[count++] = taken[i];
@@ -198,14 +208,15 @@ static int32_t take_inputs(void *const *given, int64_t inputs, void **taken, voi
 }
 
 /* The call of a form of row on `inputs` tensors and further arguments, with its node. converts: the caller converts what
- * is neither a tensor nor a number that is kept, or what autocast casts, and calls again; it gets NotImplemented. */
+ * is neither a tensor nor a number that is kept, or what autocast casts, and calls again, as in an override mode; it gets NotImplemented. */
 static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *given,
                              nr_ssize n) {
     void *arguments[6] = {row->held[ROW_OP]}, *made[2] = {NULL};
     const int modes = nr_modes();
     int32_t count = 0;
     if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;
-    if (converts && modes & NR_CASTING && modes & PyLong_AsLongLong(row->held[ROW_CASTS]))
+    if (converts && modes & (NR_CASTING | NR_OVERRIDDEN) &&
+        modes & (PyLong_AsLongLong(row->held[ROW_CASTS]) | NR_OVERRIDDEN))
         return Py_NewRef(NR_NOT_IMPLEMENTED);
     for (int64_t i = 0; i < n; i++) arguments[i + 1] = given[i];
     if (converts && (count = take_inputs(given, inputs, arguments + 1, made)) < 0)
@@ -236,7 +247,7 @@ static nr_method forms[][2] = {
 };
 
 /* operation(form, op, node_class or None, its selections, the modes of autocast in which it casts): two functions of a
- * row. The first gives NotImplemented where an input is not a tensor of the class of results, or autocast may cast it, for the
+ * row. The first gives NotImplemented where an input is no Tensor or Parameter, or autocast may cast it, for the
  * caller to convert; the second takes what was converted. */
 NR_BUILTIN(operation) {
     static void *class;

@@ -52,9 +52,9 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor, whether its memory is
  * read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). modes()
- * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(), bind_numbers(): calls.c.
- * set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c. mpi_all_reduce(): mpi.c.
- * lapack(): lapack.c. */
+ * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(), bind_numbers(),
+ * set_parameter(): calls.c; method(): method.c. set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup():
+ * lookup.c. mpi_all_reduce(): mpi.c. lapack(): lapack.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(to_list)             \
@@ -87,6 +87,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(gradients)           \
     ROW(operation)           \
     ROW(bind_numbers)        \
+    ROW(method)              \
+    ROW(set_parameter)       \
     ROW(set_batched)         \
     ROW(sample_of)           \
     ROW(ordinary_lookup)     \

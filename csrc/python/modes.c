@@ -1,5 +1,5 @@
 /* modes: the object `mode` of norch/autograd/grad_mode.py. Of each thread are its attributes `enabled`, whether operations
- * are recorded, and `autocast`, the setting of autocast, or None. Of the process is `anomaly`, what anomaly mode does, or
+ * are recorded; `autocast`, the setting of autocast, or None; and `overridden`, whether it is within a TorchFunctionMode. Of the process is `anomaly`, what anomaly mode does, or
  * None; and `casting`, whether autocast is on in any thread: a slot, which functions of Python read in the least time. One
  * call sets each, so that no exception between two bytecodes leaves half of a change. */
 #include "modes.h"
@@ -27,17 +27,26 @@ void *nr_stack_of_call(void) {
     return stack;
 }
 
-static void *get_enabled(void *self, void *context) {
-    (void)self, (void)context;
-    return PyBool_FromLong(!(modes & NR_UNRECORDED));
+/* An attribute that is a bit of this thread, or its opposite. */
+typedef struct bit {
+    const char *name;
+    int bit;
+    bool inverted;
+} bit;
+
+static void *get_bit(void *self, void *context) {
+    (void)self;
+    const bit *b = context;
+    return PyBool_FromLong(((modes & b->bit) != 0) != b->inverted);
 }
 
-static int set_enabled(void *self, void *value, void *context) {
-    (void)self, (void)context;
-    const int enabled = value ? PyObject_IsTrue(value) : -1;
-    if (!value) PyErr_SetString(PyExc_TypeError, "enabled: cannot be deleted");
-    if (enabled >= 0) modes = enabled ? modes & ~NR_UNRECORDED : modes | NR_UNRECORDED;
-    return enabled < 0 ? -1 : 0;
+static int set_bit(void *self, void *value, void *context) {
+    (void)self;
+    const bit *b = context;
+    const int truth = value ? PyObject_IsTrue(value) : -1;
+    if (!value) PyErr_Format(PyExc_TypeError, "%s: cannot be deleted", b->name);
+    if (truth >= 0) modes = (truth != 0) != b->inverted ? modes | b->bit : modes & ~b->bit;
+    return truth < 0 ? -1 : 0;
 }
 
 static void *get_autocast(void *self, void *context) {
@@ -81,9 +90,11 @@ static int set_anomaly(void *self, void *value, void *context) {
 
 /* modes(): a new object of that kind. */
 NR_BUILTIN(modes) {
-    static nr_property properties[] = {{"enabled", get_enabled, set_enabled, NULL, NULL},
+    static bit enabled = {"enabled", NR_UNRECORDED, true}, overridden = {"overridden", NR_OVERRIDDEN, false};
+    static nr_property properties[] = {{"enabled", get_bit, set_bit, NULL, &enabled},
                                        {"autocast", get_autocast, set_autocast, NULL, NULL},
                                        {"anomaly", get_anomaly, set_anomaly, NULL, NULL},
+                                       {"overridden", get_bit, set_bit, NULL, &overridden},
                                        {NULL, NULL, NULL, NULL, NULL}};
     static nr_member members[] = {{"casting", NR_MEMBER_OBJECT, offsetof(object, casting), NR_MEMBER_READONLY, NULL},
                                   {NULL, 0, 0, 0, NULL}};

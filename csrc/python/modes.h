@@ -5,13 +5,16 @@
 
 #include <stdbool.h>
 
-/* Under no_grad(); under autocast for the CPU, and for CUDA; in anomaly mode, which all threads share. */
+/* Under no_grad(); under autocast for the CPU, and for CUDA; in anomaly mode, which all threads share; within a
+ * TorchFunctionMode, which gets all calls. */
 enum {
     NR_UNRECORDED = 1,
     NR_CASTS_CPU = 2,
     NR_CASTS_CUDA = 4,
     NR_CASTING = NR_CASTS_CPU | NR_CASTS_CUDA,
-    NR_TRACED = 8
+    NR_TRACED = 8,
+    NR_OVERRIDDEN = 16,
+    NR_COMPARED = NR_UNRECORDED | NR_TRACED /* by a replay; Python compares autocast */
 };
 
 /* Those of this thread. */

@@ -144,7 +144,7 @@ typedef struct nr_kept {
 
 /* What must be as it was recorded, besides the tensors in use. */
 typedef struct nr_conditions {
-    int modes; /* but for autocast, which the caller compares */
+    int modes; /* NR_COMPARED of them */
     int32_t default_dtype;
     nr_leaf *leaves;
     nr_guards guards;
@@ -235,7 +235,7 @@ int nr_guards_change(nr_guards *watches);
 int nr_calls_true(void *callable);
 /* Notes the modes in which the function ran. */
 static inline void nr_recording_note_modes(nr_recording *recording) {
-    recording->conditions.modes = nr_modes() & ~NR_CASTING;
+    recording->conditions.modes = nr_modes() & NR_COMPARED;
     recording->conditions.default_dtype = nr_default_dtype;
 }
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */

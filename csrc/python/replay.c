@@ -79,7 +79,7 @@ static bool leaves_stand(const nr_conditions *c, void *const *given, int64_t cou
 
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
 static int matches(nr_conditions *c, void *const *given) {
-    if (c->default_dtype != nr_default_dtype || (nr_modes() & ~NR_CASTING) != c->modes) return false;
+    if (c->default_dtype != nr_default_dtype || (nr_modes() & NR_COMPARED) != c->modes) return false;
     if (!leaves_stand(c, given, c->first_leaves)) return false;
     return nr_guards_hold(&c->guards);
 }

@@ -24,9 +24,11 @@ from types import (
 )
 
 from .._tensor.handle import Handle
+from ..autograd.grad_mode import mode
 from ..device import device
 from ..dtype import dtype
 from ..ops._deferred import DeferredMethod
+from ..ops._rows import is_row
 from ..tensor import Tensor, disabled_torch_function
 from .entries import NOTHING, PLAIN, Entry, entry_of
 from .typing import Any
@@ -34,7 +36,16 @@ from .typing import Any
 
 class _State(threading.local):
     disabled = False  # whether subclasses and other objects override nothing
-    modes: tuple[Any, ...] = ()  # instances of TorchFunctionMode, the innermost last
+    _modes: tuple[Any, ...] = ()
+
+    @property
+    def modes(self) -> tuple[Any, ...]:
+        """Instances of TorchFunctionMode, the innermost last. While there is one, C leaves calls to Python."""
+        return self._modes
+
+    @modes.setter
+    def modes(self, modes: tuple[Any, ...]) -> None:
+        self._modes, mode.overridden = modes, bool(modes)
 
 
 state = _State()
@@ -212,7 +223,7 @@ def begin(cls: type | None = None) -> None:
             _watch(module, name, there[name])
     for name in sorted(_public_names()):
         method = _method_of_tensor(name)
-        if type(method) is FunctionType and (name[:3] == "__i" or name[:2] != "__") and _takes_tensors(method):
+        if type(method) is FunctionType and _takes_tensors(method) and (name[:2] != "__" or _is_operator(name, method)):
             _let_look(method, getattr(Tensor, _PASSED_AS.get(name, name)))
     _exports.watchers.append(_watch)
 
@@ -221,7 +232,14 @@ def _method_of_tensor(name: str) -> Any:
     """The function of a method of Tensor, imported if it waits for its first use; what else has that name."""
     found = _static(Tensor, name)
     computes = isinstance(found, DeferredMethod) and found.module.startswith(("norch.ops", "norch.fft"))
-    return getattr(Tensor, name) if computes else found
+    in_c = type(found) is not FunctionType and hasattr(found, "__wrapped__")  # csrc/python/method.c
+    return getattr(Tensor, name) if computes or in_c else found
+
+
+def _is_operator(name: str, method: FunctionType) -> bool:
+    """Whether a method is an operator of its first operand, also in place; of those that are reflected Python has tried
+    the other one."""
+    return name[:3] == "__i" or is_row(method) or name in ("__matmul__", "__pow__")
 
 
 def _takes_tensors(method: FunctionType) -> bool:

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
         autocast: Any
         casting: bool
         anomaly: Any
+        overridden: bool
 
 
-# Of each thread: enabled, and autocast, its setting (autocast.py). Of the process: casting, whether a thread
-# casts, and anomaly (anomaly.py).
+# Of each thread: enabled; autocast, its setting (autocast.py); overridden, whether a TorchFunctionMode gets its calls.
+# Of the process: casting, whether a thread casts, and anomaly (anomaly.py).
 mode: _Mode = lib.norch_modes()  # csrc/python/modes.c
 # Setters without Python code, as Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .._binding.library import lib
 from .._package.exports import publish
 from ..errors import Error, rename_error
 from ..ops.create import empty
@@ -36,6 +37,9 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
+
+
+lib.norch_set_parameter(Parameter)
 
 
 def is_lazy(param: Any) -> bool:

@@ -15,6 +15,7 @@ from .._package.typing import TYPE_CHECKING, Any
 from .._tensor.handle import Handle
 from ._instead import instead, wraps
 from ._out import written
+from ._rows import is_row
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -116,18 +117,13 @@ def _renamed(wrapper: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) ->
     return wrapper
 
 
-def _is_row(function: Any) -> bool:
-    """Whether a function has the call of a row, which gives NotImplemented where the function converts arguments."""
-    return hasattr(function, "call") and not hasattr(function, "__wrapped__")
-
-
 # ---- without out=
 
 
 def _guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
     code = code_of(function)
     make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
-    if _is_row(function) and code.co_argcount == 1:
+    if is_row(function) and code.co_argcount == 1:
         wrapper = _taking_row(function)
     elif make is None:
         wrapper = _taking_any(function, refusals)
@@ -219,7 +215,7 @@ def _with_out(function: Any, name: str, module: str) -> Function:
         wrapper = _of_any(function)
     else:
         names = code.co_varnames[: count + options]
-        wrapper = (_ROWS if _is_row(function) else _WRAPPERS)[count, options](function, names[-1])
+        wrapper = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function, names[-1])
         names = (*names[:count], "more", *names[count:], "out")
         _renamed(wrapper, names, (*(function.__defaults__ or ()), *wrapper.__defaults__))
     wrapper.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)

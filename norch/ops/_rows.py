@@ -43,6 +43,17 @@ def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, .
     return [tuple(map(names.__contains__, (*inputs, "out"))) for names in node_class.save_plan.needed]
 
 
+def is_row(function: Any) -> bool:
+    """Whether a function has the call of a row, which gives NotImplemented where the function converts arguments."""
+    return hasattr(function, "call") and not hasattr(function, "__wrapped__")
+
+
+def as_method(function: Any) -> Any:
+    """What Tensor has for a function: of a row an object that makes its call without a function of Python
+    (csrc/python/method.c)."""
+    return lib.norch_method(function.call, function, function.__code__.co_argcount) if is_row(function) else function
+
+
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 

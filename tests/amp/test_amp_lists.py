@@ -18,6 +18,7 @@ from expressions import ARRAYS, EXPRESSIONS
 
 import norch
 from norch.ops import _autocast
+from norch.ops.op import METHODS
 
 
 def _declared() -> set[Any]:
@@ -25,7 +26,8 @@ def _declared() -> set[Any]:
     for name in ("nn.recurrent", "nn.extras.ctc_loss", "nn.extras.grid_sample", "linalg", "fft", "ops.composed.einsum"):
         import_module(f"norch.{name}")
     modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "norch"]
-    things = [*(thing for module in modules for thing in vars(module).values()), *vars(norch.Tensor).values()]
+    things = [thing for module in modules for thing in vars(module).values()]
+    things += [getattr(norch.Tensor, name) for name in METHODS]
     return {one for one in things if isinstance(one, FunctionType) and hasattr(one, "autocast")}
 
 

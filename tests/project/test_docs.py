@@ -179,6 +179,7 @@ def _documented(room: str) -> dict[str, str]:
             continue
         thing = inspect.getattr_static(of, name) if room == "Tensor" else getattr(of, name)
         thing = thing.function() if isinstance(thing, DeferredMethod) else thing
+        thing = getattr(of, name) if type(thing).__name__ == "Method" else thing  # a row, which C calls
         elsewhere = getattr(thing, "__module__", "") == "norch.overrides"
         if isinstance(thing, type) and room in ROOMS_OF_CLASSES.split() and name in of.__all__:
             found[name] = vars(thing).get("__doc__") or ""
