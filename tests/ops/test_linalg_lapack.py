@@ -10,6 +10,8 @@ import norch
 from norch._binding.library import lib
 from norch.ops.linalg import lapack
 
+pytest.importorskip("scipy")
+
 DTYPES = [norch.float32, norch.float64, norch.complex64, norch.complex128]
 N, K = 5, 2
 
