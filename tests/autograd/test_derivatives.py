@@ -126,6 +126,28 @@ def test_gradients_share_no_memory(case: Case) -> None:
     assert all((x == 100 + k).all() for k, x in enumerate(found))
 
 
+@each(DIFFERENTIABLE)
+def test_views_that_got_a_graph_by_a_write(case: Case) -> None:
+    """The input is a view that was made before a tensor with a gradient was written to its base."""
+    arrays = small_samples(case, "written")[0]
+    wanted, tensors = leaves(case, arrays), [norch.tensor(x) for x in arrays]
+    written = {}
+    for i in variables(case, tensors):
+        base = norch.zeros_like(tensors[i])
+        written[i] = tensors[i].clone().requires_grad_()
+        tensors[i] = base[...]
+        base.copy_(written[i])
+    for given in (wanted, tensors):
+        results = [x for x in listed(case.call(norch, *given)) if x.is_floating_point()]
+        norch.autograd.backward(
+            [x for x in results if x.requires_grad], [norch.ones_like(x) for x in results if x.requires_grad]
+        )
+    for i, x in written.items():
+        assert (x.grad is None) == (wanted[i].grad is None)
+        if x.grad is not None:
+            assert_close(x.grad, wanted[i].grad, rtol=0, atol=0, equal_nan=True)
+
+
 # What PyTorch can do without derivatives, or only for some shapes.
 UNFINISHED_IN_TORCH = (
     "remainder",
