@@ -167,3 +167,11 @@ def test_there_is_one_class_of_nodes_and_one_of_views() -> None:
     assert lib.norch_view_class() is type((x * 1)[:1]._view)
     before = Node().seq
     assert lib.norch_node_class(iter(())) in Node.__mro__ and Node().seq > before
+
+
+def test_what_a_prehook_returns_gets_the_dtype_of_the_gradient() -> None:
+    x = norch.ones(2, requires_grad=True)
+    y = x * 3
+    y.grad_fn.register_prehook(lambda gradients: (gradients[0].double() * 2,))
+    y.sum().backward()
+    assert x.grad.dtype is norch.float32 and x.grad.tolist() == [6.0, 6.0]
