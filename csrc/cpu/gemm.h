@@ -123,7 +123,29 @@ INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
     return p->bias ? (const T *)p->bias + j * p->bias_step : NULL;
 }
 
-/* One row of C as a sum of rows of B, eight at a time, so that B is read once, in order. */
+/* Adds rows of B, times the numbers of A, to a piece of C: eight at a time, so that B is read once, in order. */
+static void NAME(add_rows)(const product *p, int64_t k, const T *a, const T *b, int64_t n, T *restrict c) {
+    const int64_t step = p->b_row;
+    int64_t q = 0;
+    for (; q + 8 <= k; q += 8) {
+        T x[8];
+        for (int r = 0; r < 8; r++) x[r] = a[(q + r) * p->a_col];
+        const T *restrict b0 = b + q * step, *restrict b1 = b0 + step, *restrict b2 = b1 + step;
+        const T *restrict b3 = b2 + step, *restrict b4 = b3 + step, *restrict b5 = b4 + step;
+        const T *restrict b6 = b5 + step, *restrict b7 = b6 + step;
+        for (int64_t j = 0; j < n; j++) {
+            T even = c[j] + x[0] * b0[j] + x[2] * b2[j] + x[4] * b4[j] + x[6] * b6[j];
+            T odd = x[1] * b1[j] + x[3] * b3[j] + x[5] * b5[j] + x[7] * b7[j];
+            c[j] = even + odd;
+        }
+    }
+    for (; q < k; q++) {
+        T x = a[q * p->a_col];
+        for (int64_t j = 0; j < n; j++) c[j] += x * b[q * step + j];
+    }
+}
+
+/* One row of C. Long sums are those of blocks, as one that has grown large loses what is added to it. */
 static void NAME(run_row)(const product *p) {
     const T *a = p->a, *b = p->b;
     T *restrict c = p->c;
@@ -131,29 +153,23 @@ static void NAME(run_row)(const product *p) {
     for (int64_t j = 0; j < n; j++) c[j] = p->bias ? *NAME(bias_at)(p, j) : (T)0;
     if (p->b_col != 1) {
         for (int64_t j = 0; j < n; j++) {
-            T sum = 0;
-            for (int64_t q = 0; q < p->k; q++) sum += a[q * p->a_col] * b[q * step + j * p->b_col];
-            c[j] += sum;
+            for (int64_t q = 0; q < p->k;) {
+                const int64_t end = least(q + DOT_K, p->k);
+                T sum = 0;
+                for (; q < end; q++) sum += a[q * p->a_col] * b[q * step + j * p->b_col];
+                c[j] += sum;
+            }
         }
         return;
     }
     for (int64_t from = 0; from < n; from += BLOCK_N) {
-        int64_t to = least(from + BLOCK_N, n), q = 0;
-        for (; q + 8 <= p->k; q += 8) {
-            T x[8];
-            for (int r = 0; r < 8; r++) x[r] = a[(q + r) * p->a_col];
-            const T *restrict b0 = b + q * step, *restrict b1 = b0 + step, *restrict b2 = b1 + step;
-            const T *restrict b3 = b2 + step, *restrict b4 = b3 + step, *restrict b5 = b4 + step;
-            const T *restrict b6 = b5 + step, *restrict b7 = b6 + step;
-            for (int64_t j = from; j < to; j++) {
-                T even = c[j] + x[0] * b0[j] + x[2] * b2[j] + x[4] * b4[j] + x[6] * b6[j];
-                T odd = x[1] * b1[j] + x[3] * b3[j] + x[5] * b5[j] + x[7] * b7[j];
-                c[j] = even + odd;
-            }
-        }
-        for (; q < p->k; q++) {
-            T x = a[q * p->a_col];
-            for (int64_t j = from; j < to; j++) c[j] += x * b[q * step + j];
+        const int64_t cols = least(BLOCK_N, n - from), first = least(ROW_K, p->k);
+        NAME(add_rows)(p, first, a, b + from, cols, c + from);
+        for (int64_t q = first; q < p->k; q += ROW_K) {
+            T sum[BLOCK_N];
+            memset(sum, 0, (size_t)cols * sizeof(T));
+            NAME(add_rows)(p, least(ROW_K, p->k - q), a + q * p->a_col, b + q * step + from, cols, sum);
+            for (int64_t j = 0; j < cols; j++) c[from + j] += sum[j];
         }
     }
 }

@@ -27,8 +27,9 @@
 #define BLOCK_N 2048
 #define PACK_PANELS 4
 #define FAR_BYTES (1 << 20)
-/* The block of k of dot products. */
+/* The block of k of dot products, and of a row of C that is a sum of rows of B. */
 #define DOT_K 1024
+#define ROW_K 65536
 
 /* Blocks of the packed algorithm, from the second cache: a block of A takes half of it, and is deep, as C is read and
  * written once for each block of k. The cache is the machine's, so that threads change no sum. */

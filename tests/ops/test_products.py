@@ -213,3 +213,18 @@ def test_linear_with_one_output(torch: Any) -> None:
     assert norch.nn.functional.linear(norch.ones(2, 3), norch.ones(3), norch.tensor(1.0)).tolist() == [4, 4]
     with pytest.raises(norch.ShapeError):
         norch.nn.functional.linear(norch.ones(2, 3), norch.ones(2))
+
+
+@pytest.mark.host
+@pytest.mark.kernel
+@pytest.mark.parametrize("cols", [1, 3])
+@pytest.mark.parametrize("stride", [0, 1])
+def test_long_sums_of_strided_rows(cols: int, stride: int) -> None:
+    """2^25 ones, of one number in memory. A float32 sum that has reached 2^24 would stay there."""
+    k = 1 << 25
+    rows = norch.ones(1, 1).expand(k, cols) if stride == 0 else norch.ones(1, 3)[:, :cols].expand(k, cols)
+    row = norch.ones(1).expand(1, k)
+    assert (row @ rows).tolist() == [[k] * cols] and (rows.T @ row.T).tolist() == [[k]] * cols
+    assert row[0].dot(rows[:, 0]).item() == k
+    bias = norch.tensor([8.0]).expand(cols)
+    assert norch.nn.functional.linear(row, rows.T, bias).tolist() == [[k + 8] * cols]
