@@ -144,6 +144,8 @@ class Door:
             reduce = module.Module.__reduce_ex__
             for name in ("__copy__", "__reduce_ex__"):
                 self.set(module.Module, name, _pickled(f"module{name}", reduce))
+        elif own == "norch._files.shared_memory":
+            import_module("norch.compat.pickles").send_by_sharing()
         elif own == "norch.compat.typed_storage":
             self.set(module.TypedStorage, "__reduce_ex__", _pickled("reduce_storage"))
         elif path == "version":

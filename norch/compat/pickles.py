@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -120,10 +119,6 @@ class _Bytes:
 
 def _storage_of(x: Any) -> TypedStorage:
     """The storage of a tensor: the same object for all that share it, so that a pickle has it once."""
-    reduction = sys.modules.get("multiprocessing.reduction")
-    if reduction is not None:
-        for cls in (TypedStorage, _OtherDtype):
-            reduction.ForkingPickler.register(cls, _sent)
     storage = x.untyped_storage()
     first = _stored.get(storage)
     if first is None:
@@ -245,6 +240,15 @@ class ObjectPickler(pytorch._Pickler):
             raise pickle.PicklingError  # it has none
         else:
             _save_global(self, obj, name)
+
+
+def send_by_sharing() -> None:
+    """From now on multiprocessing sends the storages of tensors by norch's own way. A pickler that is there already
+    does not: it has a copy of what is registered."""
+    from multiprocessing.reduction import ForkingPickler
+
+    for cls in (TypedStorage, _OtherDtype):
+        ForkingPickler.register(cls, _sent)
 
 
 def _sent(stored: TypedStorage) -> Any:

@@ -197,12 +197,12 @@ def child(taken, given):
     given.put((x.sum().item(), view[0].item(), torch.nn.Parameter(x[:2])))
     taken.get()
 if __name__ == "__main__":
-    for module, how in (multiprocessing, "fork"), (torch.multiprocessing, "spawn"):
+    for module, how in (torch.multiprocessing, "spawn"), (multiprocessing, "fork"):  # the first pickle is shared, too
         if how not in multiprocessing.get_all_start_methods():
             continue
         context = module.get_context(how)
         taken, given = context.Queue(), context.Queue()
-        process = context.Process(target=child, args=(taken, given))
+        process = context.Process(target=child, args=(taken, given), daemon=True)
         process.start()
         x = torch.zeros(100_000)
         if module is not multiprocessing:
