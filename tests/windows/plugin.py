@@ -16,6 +16,7 @@ _ABSENT = {
     r"has no attribute 'tzset'": "needs POSIX",
     r"No module named '(resource|fcntl)'": "needs POSIX",
     r"'/proc/|\\\\proc\\\\": "needs /proc",
+    r"cannot find context for 'fork'": "needs forks",
     r"Can't (get|pickle) local object": "forks: a spawned process takes no local function",
     r"WinError (5|32)\]": "replaces or deletes a file that is mapped",
     r"needs SciPy": "needs SciPy, which is not fetched",
@@ -31,6 +32,8 @@ _LEFT_OUT = {
     r"test_functions_of_numpy$|test_memory_is_shared_both_ways\[complex64": "NumPy needs crealf, which wine lacks",
     r"test_a_number_that_changes\[function_of_a_c_library": "POSIX's getenv, in a library without a name",
     r"test_ctrl_c_(ends_a_training_loop|during_long_work)": "sends a signal to a process",
+    r"test_threads_that_are_wanted_no_more_sleep": "asks POSIX how often threads waited",
+    r"test_cuda_errors.py::test_(no_plugin|a_plugin_that_is_named_and|a_file_that_is_no)": "Windows has no plugins",
     r"test_only_the_border_is_exported": "reads the symbols by nm",
     r"test_a_missing_or_broken_library": "loads another library of Linux's",
     r"test_no_loop_leaves_a_with_or_finally_behind": "Python 3.13 guards loops otherwise, on Linux too",
@@ -61,7 +64,7 @@ def pytest_make_collect_report() -> Any:
 def pytest_runtest_call() -> Any:
     try:
         return (yield)
-    except (ImportError, SystemExit, OSError, RuntimeError, AttributeError) as error:
+    except (ImportError, SystemExit, OSError, RuntimeError, AttributeError, ValueError) as error:
         why = _reason(str(error))
         if why is None:
             raise
