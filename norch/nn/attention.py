@@ -1,4 +1,4 @@
-"""MultiheadAttention: linear projections around scaled dot-product attention."""
+"""MultiheadAttention: linear projections around scaled dot-product attention; F.multi_head_attention_forward."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ..errors import ArgumentError, ShapeError
 from ..ops._entry import composed
 from ..ops._operand import tensor_of
 from ..ops.attention import attention_mask
+from ..ops.copy import cat
 from ..tensor import Tensor
 from . import functional as F
 from . import init
@@ -22,14 +23,188 @@ from .parameter import add_parameters
 __all__ = ["MultiheadAttention"]
 
 
+NAME = "multi_head_attention_forward"
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None,
+    static_v: Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """What nn.MultiheadAttention calls, with its weights as arguments (Vaswani et al. 2017, section 3.2.2).
+
+    query: (L, N, E); key, value: (S, N, E), or of other last sizes with use_separate_proj_weight; or all without N.
+    in_proj_weight: (3 * E, E), or q_proj_weight, k_proj_weight and v_proj_weight; in_proj_bias: (3 * E,). bias_k and
+    bias_v (1, 1, E) are a further key and value, add_zero_attn a further one of zeros. static_k and static_v (N *
+    num_heads, S, E / num_heads) stand for the projected key and value. Masks and results are those of
+    MultiheadAttention with batch_first=False. ShapeError and ArgumentError for what does not fit.
+
+    >>> x, w = norch.ones(5, 3, 8), norch.ones(24, 8)
+    >>> F = norch.nn.functional
+    >>> out, weights = F.multi_head_attention_forward(
+    ...     x, x, x, 8, 2, w, None, None, None, False, 0.0, norch.ones(8, 8), None)
+    >>> out.shape, weights.shape
+    (norch.Size([5, 3, 8]), norch.Size([3, 5, 5]))
+    """
+    return _attention(
+        NAME, False, query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+        add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask,
+        (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None, static_k, static_v,
+        average_attn_weights, is_causal,
+    )  # fmt: skip
+
+
+def _attention(
+    name: str,
+    batch_first: bool,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    training: bool,
+    key_padding_mask: Tensor | None,
+    need_weights: bool,
+    attn_mask: Tensor | None,
+    separate: tuple[Tensor | None, ...] | None,
+    static_k: Tensor | None,
+    static_v: Tensor | None,
+    average_attn_weights: bool,
+    is_causal: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """multi_head_attention_forward, or the same of (N, L, E), whose errors begin with name. separate: the weights of
+    query, key and value, or None for those in in_proj_weight."""
+    for x in (query, key, value, in_proj_weight, in_proj_bias, *(separate or ())):
+        if x is not None:
+            tensor_of(x, name)
+    for x in (bias_k, bias_v, static_k, static_v, key_padding_mask, attn_mask):
+        if x is not None:
+            tensor_of(x, name)
+    given, batched = (query, key, value), query.ndim == 3
+    if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
+        raise ShapeError(f"{name}: expected three tensors of two or of three dimensions, got {_shapes(given)}")
+    if not batched:
+        same, axis = query is key is value, 0 if batch_first else 1
+        query = query.unsqueeze(axis)
+        key, value = (query, query) if same else (key.unsqueeze(axis), value.unsqueeze(axis))
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    length, n, embed_dim = query.shape
+    if batch_first:
+        length, n = n, length
+    if embed_dim != embed_dim_to_check or num_heads < 1 or embed_dim % num_heads:
+        raise ShapeError(f"{name}: {num_heads} heads of {embed_dim_to_check} in all do not fit {_shapes(given)}")
+    if (bias_k is None) != (bias_v is None) or (bias_k is not None and not static_k is static_v is None):
+        raise ArgumentError(f"{name}: bias_k and bias_v come together, and without static_k and static_v")
+    if is_causal and attn_mask is None:
+        raise ArgumentError(f"{name}: is_causal needs an attn_mask")
+    for what, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
+        if mask is not None:
+            attention_mask(mask, f"{name}: {what}")
+    head = embed_dim // num_heads
+    to_heads, to_input = ((0, 2, 1, 3), (0, 2, 1, 3)) if batch_first else ((1, 2, 0, 3), (2, 0, 1, 3))
+    q, k, v = (
+        x.unflatten(-1, (num_heads, head)).permute(to_heads)  # (N, heads, length, head), a view
+        for x in _projected(query, key, value, separate or in_proj_weight, in_proj_bias, name)
+    )
+    k = k if static_k is None else static_k.reshape(n, num_heads, -1, head)
+    v = v if static_v is None else static_v.reshape(n, num_heads, -1, head)
+    other = k.shape[2]
+    if bias_k is not None and bias_v is not None:
+        k, v = (cat([x, b.view(1, num_heads, 1, head).expand(n, -1, -1, -1)], 2) for x, b in ((k, bias_k), (v, bias_v)))
+    if add_zero_attn:
+        zeros = k.new_zeros(n, num_heads, 1, head)
+        k, v = cat([k, zeros], 2), cat([v, zeros], 2)
+    further = k.shape[2] - other
+    p = dropout_p if training else 0.0
+    mask, causal = None, is_causal and key_padding_mask is None and not need_weights and not further
+    if not causal:
+        masks = {(length, other): (length, other), (n * num_heads, length, other): (n, num_heads, length, other)}
+        mask = _added(q, attn_mask, masks, further, name)
+        padding = _added(q, key_padding_mask, {(n, other): (n, 1, 1, other)}, further, name)
+        mask = padding if mask is None else mask if padding is None else mask + padding
+    seen: Tensor | None = None
+    if need_weights:
+        out, seen = _attended(q, k, v, mask, head**-0.5, p, average_attn_weights)
+        seen = seen if batched else seen.squeeze(0)
+    else:
+        out = F.scaled_dot_product_attention(q, k, v, mask, p, causal)
+    out = F.linear(out.permute(to_input).flatten(2), out_proj_weight, out_proj_bias)
+    return out if batched else out.squeeze(0 if batch_first else 1), seen
+
+
+def _shapes(given: tuple[Tensor, ...]) -> str:
+    return ", ".join(str(tuple(x.shape)) for x in given)
+
+
+def _projected(
+    query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Tensor | None, name: str
+) -> Iterable[Tensor]:
+    """The projected query, key and value; one product if they are the same tensor. weights: three, or one of their
+    rows."""
+    if weights is None or (isinstance(weights, tuple) and any(w is None for w in weights)):
+        raise ArgumentError(f"{name}: there are no weights of the projections")
+    if query is key is value and not isinstance(weights, tuple):
+        return F.linear(query, weights, bias).chunk(3, -1)
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    return map(F.linear, (query, key, value), weights if isinstance(weights, tuple) else weights.chunk(3), biases)
+
+
 @composed
-def attended(
+def _attended(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, dropout_p: float, average: bool
 ) -> tuple[Tensor, Tensor]:
     """What each query sees of v, and the weights with which it does, of each head or the mean of the heads."""
     scores = q @ k.mT * scale
-    weights = F.dropout((scores if mask is None else scores + mask).softmax(-1), dropout_p, True)
+    weights = (scores if mask is None else scores + mask).softmax(-1)
+    if dropout_p > 0:
+        weights = F.dropout(weights, dropout_p, True)
     return weights @ v, weights.mean(1) if average else weights
+
+
+def _added(
+    q: Tensor, mask: Tensor | None, shapes: dict[tuple[int, ...], tuple[int, ...]], further: int, name: str
+) -> Tensor | None:
+    """A mask as floats that are added to the scores, 0 for further keys; shapes: those it may have, and what they
+    become."""
+    if mask is None:
+        return None
+    if tuple(mask.shape) not in shapes:
+        expected = " or ".join(map(str, shapes))
+        raise ShapeError(f"{name}: a mask of shape {tuple(mask.shape)}, expected {expected}")
+    mask = mask.reshape(shapes[tuple(mask.shape)])
+    if mask.dtype is bool_:
+        mask = q.new_zeros(mask.shape).masked_fill_(mask, float("-inf"))
+    return F.pad(mask, (0, further)) if further else mask
 
 
 class MultiheadAttention(Module):
@@ -118,92 +293,38 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        shapes = ", ".join(str(tuple(tensor_of(x, "MultiheadAttention").shape)) for x in (query, key, value))
-        batched = query.ndim == 3
-        if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-            raise ShapeError(f"MultiheadAttention: expected three tensors of two or of three dimensions, got {shapes}")
-        if (query.shape[-1], key.shape[-1], value.shape[-1]) != (self.embed_dim, self.kdim, self.vdim):
-            wanted = f"{self.embed_dim}, {self.kdim} and {self.vdim}"
-            raise ShapeError(f"MultiheadAttention: expected last sizes of {wanted}, got {shapes}")
-        for what, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
-            if mask is not None:
-                attention_mask(mask, f"MultiheadAttention: {what}")
-        if is_causal and attn_mask is None:
-            raise ArgumentError("MultiheadAttention: is_causal needs an attn_mask")
-        if self.bias_k is not None or self.add_zero_attn:
-            return self._with_further_keys(
-                query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
-            )
-        # Views: to (N, heads, length, head_dim), and back.
-        swap = batched and not self.batch_first
-        to_heads, to_input = ((1, 2, 0, 3), (2, 0, 1, 3)) if swap else ((0, 2, 1, 3), (0, 2, 1, 3))
-        q, k, v = (
-            (x if batched else x.unsqueeze(0)).unflatten(-1, (self.num_heads, self.head_dim)).permute(to_heads)
-            for x in self._projected(query, key, value)
-        )
-        weights = None
-        if need_weights:
-            mask = self._mask(q, k, attn_mask, key_padding_mask)
-            p = self.dropout if self.training else 0.0
-            out, weights = attended(q, k, v, mask, self.head_dim**-0.5, p, average_attn_weights)
-            weights = weights if batched else weights.squeeze(0)
-        else:
-            causal = is_causal and key_padding_mask is None
-            mask = None if causal else self._mask(q, k, attn_mask, key_padding_mask)
-            out = F.scaled_dot_product_attention(q, k, v, mask, self.dropout if self.training else 0.0, causal)
+        for x in (query, key, value):
+            tensor_of(x, "MultiheadAttention")
+        if query.ndim == key.ndim == value.ndim:  # others are refused below
+            sizes = query.shape[-1], key.shape[-1], value.shape[-1]
+            if sizes != (self.embed_dim, self.kdim, self.vdim):
+                wanted = f"{self.embed_dim}, {self.kdim} and {self.vdim}"
+                shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
+                raise ShapeError(f"MultiheadAttention: expected last sizes of {wanted}, got {shapes}")
         last = self.out_proj  # whose weights alone are read, as PyTorch does: it is not called
-        out = F.linear(out.permute(to_input).flatten(2), last.weight, last.bias)
-        return out if batched else out.squeeze(0), weights
-
-    def _with_further_keys(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        padding: Any,
-        need: bool,
-        mask: Any,
-        average: bool,
-        causal: bool,
-    ) -> tuple[Tensor, Tensor | None]:
-        """The result with those of add_bias_kv and add_zero_attn."""
+        separate = None if self._qkv_same_embed_dim else self._in_weights()
+        if F.multi_head_attention_forward is multi_head_attention_forward:
+            return _attention(
+                "MultiheadAttention", self.batch_first, query, key, value, self.embed_dim, self.num_heads,
+                self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
+                last.weight, last.bias, self.training, key_padding_mask, need_weights, attn_mask, separate, None, None,
+                average_attn_weights, is_causal,
+            )  # fmt: skip
         swap = self.batch_first and query.ndim == 3
-        query, key, value = (x.transpose(0, 1) for x in (query, key, value)) if swap else (query, key, value)
-        separate = not self._qkv_same_embed_dim
-        names = dict.fromkeys("qkv") if not separate else dict(zip("qkv", self._in_weights(), strict=True))
+        if swap:  # what a program has put in its place takes (L, N, E), and may ask whether key is query
+            of = {id(x): x.transpose(0, 1) for x in (query, key, value)}
+            query, key, value = of[id(query)], of[id(key)], of[id(value)]
+        options: Any = {}
+        if separate:
+            options = dict(zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), separate, strict=True))
+            options["use_separate_proj_weight"] = True
         out, weights = F.multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
-            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training,
-            padding, need, mask, separate, **{f"{name}_proj_weight": weight for name, weight in names.items()},
-            average_attn_weights=average, is_causal=causal,
+            self.bias_v, self.add_zero_attn, self.dropout, last.weight, last.bias, training=self.training,
+            key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
+            average_attn_weights=average_attn_weights, is_causal=is_causal, **options,
         )  # fmt: skip
         return out.transpose(0, 1) if swap else out, weights
-
-    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> Iterable[Tensor]:
-        """The projected query, key and value; one product if they are the same tensor."""
-        if self._qkv_same_embed_dim and query is key is value:
-            return F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        return map(F.linear, (query, key, value), self._in_weights(), biases)
-
-    def _mask(self, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """The sum of both masks as floats, of a shape that broadcasts to the scores (N, heads, L, S)."""
-        (n, heads, length), other = q.shape[:3], k.shape[2]
-        added: Tensor | None = None
-        for one, shapes in (
-            (mask, {(length, other): (length, other), (n * heads, length, other): (n, heads, length, other)}),
-            (padding, {(n, other): (n, 1, 1, other), (other,): (1, 1, 1, other)}),
-        ):
-            if one is None:
-                continue
-            if tuple(one.shape) not in shapes:
-                what = f"a mask of shape {tuple(one.shape)}, expected {' or '.join(map(str, shapes))}"
-                raise ShapeError(f"MultiheadAttention: {what}")
-            part = one.reshape(shapes[tuple(one.shape)])
-            if part.dtype is bool_:
-                part = q.new_zeros(part.shape).masked_fill_(part, float("-inf"))
-            added = part if added is None else added + part
-        return added
 
 
 __path__: list[str] = []  # below it is flex_attention, of compat/

@@ -28,9 +28,10 @@ nn.Upsample(scale_factor=2),r(1,1,2,2) nn.Fold((3,3),2),r(1,4,4) nn.Unfold(2),r(
 nn.MaxUnpool2d(1),r(1,1,2,2),i(0,1,2,3).view(1,1,2,2) nn.MSELoss(),r(2),r(2) nn.BCELoss(),r(2),r(2)
 nn.CrossEntropyLoss(),r(2,3),i(0,1) nn.NLLLoss(),r(2,3),i(0,1) nn.TripletMarginLoss(),r(2,3),r(2,3),r(2,3)
 nn.CTCLoss(),r(5,1,4),i(1,2)[None],i(5),i(2) nn.TransformerEncoderLayer(4,2,8,dropout=0.).eval().train(),r(3,1,4)
+nn.MultiheadAttention(4,2,.5),r(3,1,4),r(3,1,4),r(3,1,4)
+nn.MultiheadAttention(4,2,0.,kdim=2,batch_first=True),r(3,2,4),r(3,5,2),r(3,5,4)
 nn.Sequential(nn.Linear(3,3),nn.ReLU(),nn.Linear(3,3),nn.GELU(),nn.Linear(3,3),nn.SiLU()),r(2,3)
 """
-MORE = {"multi_head_attention_forward", "dropout"}  # that norch's attention does itself
 
 
 def called(lib: Any, made: str, patch: pytest.MonkeyPatch) -> list[str]:
@@ -44,13 +45,13 @@ def called(lib: Any, made: str, patch: pytest.MonkeyPatch) -> list[str]:
     def counting(name: str, function: Any) -> Any:
         def counted(*args: Any, **options: Any) -> Any:
             nonlocal depth
-            if depth == 0 and name not in MORE:
+            if depth == 0:
                 calls.append(name)
-            depth += name not in MORE
+            depth += 1
             try:
                 return function(*args, **options)
             finally:
-                depth -= name not in MORE
+                depth -= 1
 
         return counted
 
@@ -81,3 +82,30 @@ def test_a_patched_function_gives_the_result(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(F, "linear", lambda input, weight, bias=None: input * 0 - 1)
         assert (model(x) == 0).all() and (model[0](x) == -1).all()
         assert (recorded(x) == 0).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_first": True}, {"kdim": 3, "vdim": 2, "batch_first": True}], ids=str)
+def test_patched_attention_gets_what_torch_gives(
+    torch: Any, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """And the function in it gives the result of the layer."""
+    found = []
+    for lib in (norch, torch):
+        layer = lib.nn.MultiheadAttention(4, 2, **options)
+        x, y, z = (lib.linspace(0, 1, 30 * n).view(5, 6, n) for n in (4, layer.kdim, layer.vdim))
+        inputs = (x, x, x) if "kdim" not in options else (x, y, z)
+        expected = layer(*inputs, need_weights=False)[0]
+        function, given = lib.nn.functional.multi_head_attention_forward, {}
+
+        def patched(*args: Any, given: Any = given, function: Any = function, **named: Any) -> Any:
+            given["shapes"] = [tuple(x.shape) for x in args[:3]], args[0] is args[1] is args[2]
+            given |= {k: tuple(v.shape) if hasattr(v, "shape") else v for k, v in named.items() if v is not None}
+            return function(*args, **named)
+
+        monkeypatch.setattr(lib.nn.functional, "multi_head_attention_forward", patched)
+        out = layer(*inputs, need_weights=False)[0]
+        assert out.shape == expected.shape and (out - expected).abs().max() < 1e-6
+        found.append(given)
+        monkeypatch.undo()
+    ours, theirs = found  # PyTorch also gives what is the default
+    assert ours == {key: theirs[key] for key in ours} and theirs.keys() - ours.keys() <= {"use_separate_proj_weight"}

@@ -68,7 +68,7 @@ def _missing(name: str) -> Any:
 
 _LAZY = {"..extras.ctc_loss": "ctc_loss", "..extras.embedding_bag": "embedding_bag"}
 _LAZY |= {"..extras.grid_sample": "affine_grid grid_sample"}
-_LAZY |= {"..extras.multi_head": "multi_head_attention_forward"}
+_LAZY |= {"..attention": "multi_head_attention_forward"}
 _LAZY |= {"..extras.unpool": "max_unpool1d max_unpool2d max_unpool3d"}
 _LAZY |= {"..extras.fractional_pool": "fractional_max_pool2d fractional_max_pool3d"}
 __all__ += " ".join(_LAZY.values()).split()

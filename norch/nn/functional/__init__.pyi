@@ -2,11 +2,11 @@
 
 import builtins
 from norch.dtype import dtype
+from norch.nn.attention import multi_head_attention_forward as multi_head_attention_forward
 from norch.nn.extras.ctc_loss import ctc_loss as ctc_loss
 from norch.nn.extras.embedding_bag import embedding_bag as embedding_bag
 from norch.nn.extras.fractional_pool import fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d
 from norch.nn.extras.grid_sample import affine_grid as affine_grid, grid_sample as grid_sample
-from norch.nn.extras.multi_head import multi_head_attention_forward as multi_head_attention_forward
 from norch.nn.extras.unpool import max_unpool1d as max_unpool1d, max_unpool2d as max_unpool2d, max_unpool3d as max_unpool3d
 from norch.nn.functional._activation import gelu as gelu, glu as glu, gumbel_softmax as gumbel_softmax, relu as relu, softmin as softmin, tanhshrink as tanhshrink
 from norch.nn.functional._cross_entropy import binary_cross_entropy as binary_cross_entropy, binary_cross_entropy_with_logits as binary_cross_entropy_with_logits, cross_entropy as cross_entropy, nll_loss as nll_loss
