@@ -46,6 +46,11 @@ METHODS |= {name: method for name, method in deferred_methods().items() if name 
 T = TypeVar("T", bound="Tensor")
 
 
+def _requiring(made: T, requires_grad: bool) -> T:
+    """made, whose class may define a requires_grad_() of its own, which needs what __init__ sets."""
+    return AutogradMethods.requires_grad_(made, requires_grad)
+
+
 class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, DeclaredMethods):
     """An N-dimensional array of one dtype, whose computation autograd records.
 
@@ -60,7 +65,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
     __array_priority__ = 1000  # NumPy arrays on the left leave the operation to us
 
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
-        return adopt(cls, legacy_tensor(data)).requires_grad_(requires_grad)
+        return _requiring(adopt(cls, legacy_tensor(data)), requires_grad)
 
     def as_subclass(self, cls: type[T]) -> T:
         """An instance of cls, a subclass of Tensor, over the same elements and at the same place of the graph.
@@ -98,12 +103,12 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
             made = empty(size, dtype=dtype, device="meta")
         else:
             made = empty_strided(size, strides, dtype=dtype, device="meta")
-        return adopt(cls, made).requires_grad_(requires_grad)
+        return _requiring(adopt(cls, made), requires_grad)
 
     @staticmethod
     def _make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
         """A leaf of class cls over the elements of data, for programs that subclass Tensor."""
-        return adopt(cls, data.detach()).requires_grad_(require_grad)
+        return _requiring(adopt(cls, data.detach()), require_grad)
 
     # ---- autograd --------------------------------------------------------------------------------------------
 

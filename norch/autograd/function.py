@@ -89,6 +89,10 @@ class Function(Node):
                 raise TypeError(f"save_for_backward: keeps tensors, not {type(x).__name__}; set an attribute of ctx")
         self._saved = tensors
 
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keeps tensors for jvp(), as ctx.saved_for_forward."""
+        self.saved_for_forward = tensors
+
     def mark_non_differentiable(self, *outputs: Any) -> None:
         """These outputs get no gradient."""
         self._not_differentiable = outputs

@@ -14,8 +14,7 @@ from typing import Any
 
 from .._binding.library import lib
 from .._package.exports import publish
-from ..compat.placeholders import OTHER_PARTS, kind
-from ..compat.sdpa import sdpa_kernel
+from ..compat.sdpa import SDPAParams, sdpa_kernel
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "cpu", "cuda", "cudnn", "get_float32_matmul_precision", "mkl", "mkldnn",
@@ -131,7 +130,7 @@ cuda = SimpleNamespace(
     can_use_flash_attention=_false, can_use_efficient_attention=_false, can_use_cudnn_attention=_false,
     preferred_linalg_library=_library_of, preferred_blas_library=_library_of,
     fp16_bf16_reduction_math_sdp_allowed=_false,
-    allow_fp16_bf16_reduction_math_sdp=_library_of, SDPAParams=kind("backends.cuda.SDPAParams", OTHER_PARTS),
+    allow_fp16_bf16_reduction_math_sdp=_library_of, SDPAParams=SDPAParams,
 )  # fmt: skip
 for _kernel in ("flash", "math", "mem_efficient", "cudnn"):
     vars(cuda).update({f"enable_{_kernel}_sdp": _choose, f"{_kernel}_sdp_enabled": _true})

@@ -46,6 +46,7 @@ class Door:
         for module in [*_loaded()]:
             self.rename(module)
         self.set(norch, "__version__", TorchVersion(VERSION))
+        self.set(norch, "__all__", _starred())
         self.say_torch()
         sys.modules["torch"] = norch
         sys.path.insert(0 if getattr(sys.flags, "safe_path", False) else 1, PATH)  # behind the program's folder
@@ -351,6 +352,13 @@ def metadata(*more: str) -> str:
 
 
 _open: Door | None = None
+
+
+def _starred() -> list[str]:
+    """What `from torch import *` takes: also what norch imports when it is asked for, and functions in place."""
+    waiting = norch._waiting.difference(norch._MODULES.split())
+    in_place = [f"{name}_" for name in norch.__all__ if hasattr(norch.Tensor, f"{name}_")]
+    return sorted({*norch.__all__, *waiting, *norch._METHODS, *in_place})
 
 
 def open_door(opener: ModuleType | None = None) -> Door:

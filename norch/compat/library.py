@@ -267,10 +267,13 @@ def infer_schema(prototype_function: Any, /, *, mutates_args: Any = (), op_name:
 def _schema_type(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else _text(annotation)
     text = text.replace("typing.", "").replace("collections.abc.", "").strip()
-    if text.endswith("| None"):
-        return _schema_type(text[:-6].strip()) + "?"
     head, bracket, inside = text.partition("[")
     inside = inside.rsplit("]", 1)[0]
+    among = inside.split(",") if head == "Union" else text.split("|") if "|" in text.rpartition("]")[2] + head else []
+    if among:  # Number is Union[int, float, bool]
+        kinds = {part.strip() for part in among}
+        some = kinds - {"None", "NoneType"}
+        return _schema_type("Number" if some == {"int", "float", "bool"} else "|".join(some)) + "?" * (some != kinds)
     if head == "Optional":
         return _schema_type(inside) + "?"
     if head.lower() in ("list", "sequence"):

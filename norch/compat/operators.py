@@ -24,7 +24,10 @@ REGISTERED: dict[str, Operation] = {}  # by "namespace::name"
 # Namespaces whose operations stand in a file of compat/, and packages whose libraries hold them.
 OURS = {"torchvision": "torchvision_ops", "torchaudio": "torchaudio_ops", "_torchaudio": "torchaudio_ops"}
 LIBRARIES = {"torchvision": ("_C.",), "torchaudio": ("_torchaudio.", "libtorchaudio.")}
-BUILTIN = frozenset("aten prim prims quantized c10d _c10d_functional mkldnn inductor sparse onednn debugprims".split())
+BUILTIN = frozenset(
+    "aten prim prims quantized _quantized c10d c10d_functional _c10d_functional _c10d_functional_autograd _dtensor "
+    "fsdp symm_mem mkldnn inductor sparse onednn debugprims".split()
+)
 COMPOSITE = "CompositeImplicitAutograd"  # the kernel is computed in recorded operations
 ANY = "CompositeExplicitAutograd"
 

@@ -119,6 +119,24 @@ class TreeSpec:
         """Whether it is that of a leaf."""
         return self._node is None
 
+    @property
+    def num_children(self) -> int:
+        """The number of parts of the outermost node."""
+        return len(self.children_specs)
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes, leaves among them."""
+        return 1 + sum(child.num_nodes for child in self.children_specs)
+
+    def children(self) -> list[TreeSpec]:
+        """The structures of the parts of the outermost node."""
+        return list(self.children_specs)
+
+    def child(self, index: int) -> TreeSpec:
+        """That of one part."""
+        return self.children_specs[index]
+
     def unflatten(self, leaves: Iterable[Any]) -> PyTree:
         """The tree with these leaves; ArgumentError unless there are num_leaves."""
         leaves = list(leaves)
@@ -255,6 +273,10 @@ class SequenceKey(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.idx!r}]"
 
+    def get(self, tree: Any) -> Any:
+        """That part of a tree."""
+        return tree[self.idx]
+
 
 class MappingKey(NamedTuple):
     """The key of a part in a dict."""
@@ -264,6 +286,10 @@ class MappingKey(NamedTuple):
     def __str__(self) -> str:
         return f"[{self.key!r}]"
 
+    def get(self, tree: Any) -> Any:
+        """That part of a tree."""
+        return tree[self.key]
+
 
 class GetAttrKey(NamedTuple):
     """The field of a part in a named tuple."""
@@ -272,6 +298,10 @@ class GetAttrKey(NamedTuple):
 
     def __str__(self) -> str:
         return f".{self.name}"
+
+    def get(self, tree: Any) -> Any:
+        """That part of a tree."""
+        return getattr(tree, self.name)
 
 
 def keystr(kp: Iterable[Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class SDPBackend(IntEnum):
@@ -28,3 +28,15 @@ def sdpa_kernel(backends: Any = None, set_priority: bool = False, **enable: bool
     ...     pass
     """
     yield
+
+
+class SDPAParams(NamedTuple):
+    """The arguments of an attention, of which backends.cuda.can_use_flash_attention() and its like are asked."""
+
+    query: Any
+    key: Any
+    value: Any
+    attn_mask: Any
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool

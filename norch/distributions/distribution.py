@@ -121,6 +121,10 @@ class Distribution(ComputesWide):
         with no_grad():
             return self.rsample(sample_shape)
 
+    def sample_n(self, n: int) -> Tensor:
+        """n draws: sample((n,)), under its older name."""
+        return self.sample((n,))
+
     def log_prob(self, value: Operand) -> Tensor:
         """The logarithm of the density, or of the probability, at value: (..., batch_shape)."""
         raise NotImplementedError(f"{self._name()}: no log_prob")

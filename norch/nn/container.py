@@ -350,3 +350,40 @@ class ParameterDict(_OfParameters, _Dict):
     def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
         """Adds or replaces the parameters of a mapping, or of (name, parameter) pairs."""
         self._update(parameters)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter of that name, or default."""
+        return self[key] if key in self else default
+
+    def setdefault(self, key: str, default: Tensor | None = None) -> Any:
+        """The parameter of that name, which is default if there was none."""
+        if key not in self:
+            self.register_parameter(key, None if default is None else _as_parameter(default))
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Removes the last parameter, and returns its name and it. KeyError if there is none."""
+        for key in reversed(self):
+            return key, self.pop(key)
+        raise KeyError("popitem: the ParameterDict is empty")
+
+    def copy(self) -> ParameterDict:
+        """Another ParameterDict of the same parameters."""
+        return ParameterDict(self.items())
+
+    def fromkeys(self, keys: Iterable[str], default: Tensor) -> ParameterDict:
+        """Another ParameterDict, with default, or one parameter of it, under each name."""
+        return ParameterDict(dict.fromkeys(keys, _as_parameter(default)))
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(list(self))
+
+    def __or__(self, other: Mapping[str, Tensor]) -> ParameterDict:
+        return ParameterDict({**dict(self.items()), **dict(other.items())})
+
+    def __ror__(self, other: Mapping[str, Tensor]) -> ParameterDict:
+        return ParameterDict({**dict(other.items()), **dict(self.items())})
+
+    def __ior__(self, other: Mapping[str, Tensor]) -> ParameterDict:
+        self._update(other)
+        return self

@@ -226,7 +226,8 @@ def test_vjp_is_another_name_of_backward():
 
         @staticmethod
         def setup_context(ctx, inputs, output):
-            pass
+            ctx.save_for_forward(*inputs)
+            assert ctx.saved_for_forward == inputs
 
         @staticmethod
         def vjp(ctx, g):

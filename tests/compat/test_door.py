@@ -73,6 +73,22 @@ except RuntimeError as error:
 """
 
 
+STAR = """
+from torch import *
+import torch
+theirs = set('''{}'''.split()) & set(dir(torch))
+gone = [name for name in theirs if name not in globals() and callable(getattr(torch, name))]
+assert not [name for name in gone if not name.startswith("_")], gone
+assert save is torch.save and vmap is torch.vmap and relu_(-ones(1)).item() == 0 and "nn" not in globals()
+"""
+
+
+def test_a_star_takes_what_pytorchs_does(torch: Any) -> None:
+    """Also what norch imports when it is asked for."""
+    door(STAR.format(" ".join(torch.__all__)))
+    assert "load" not in norch.__all__
+
+
 def test_modules_of_compat_give_all_their_names() -> None:
     """Also those that they import when they are first read, in modules that the door has renamed."""
     said = door("""

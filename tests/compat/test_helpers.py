@@ -294,3 +294,12 @@ def test_states_have_entries_in_registries_alone(again: Any) -> None:
         assert made._modules["layer"] is made.layer and made.layer(made.weight).shape == (4,)
     shallow = copy.copy(nn.Linear(2, 3))
     assert shallow.weight.shape == (3, 2) and shallow(norch.ones(2)).shape == (3,)
+
+
+def test_what_is_asked_of_an_attention(torch: Any) -> None:
+    """Before keras calls it."""
+    for lib in (norch, torch):
+        x = lib.ones(1, 2, 3, 4)
+        asked = lib.backends.cuda.SDPAParams(x, x, x, None, 0.0, True, False)
+        assert asked.query is x and (asked.attn_mask, asked.is_causal) == (None, True)
+        assert lib.backends.cuda.can_use_flash_attention(asked) is False

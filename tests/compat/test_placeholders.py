@@ -66,6 +66,15 @@ def test_optimizers_of_sparse_gradients_are_only_a_name() -> None:
         norch.optim.SparseAdam([nn.Parameter(norch.ones(2))])
 
 
+def test_what_torchao_names_when_it_is_imported() -> None:
+    assert isinstance(nn.functional.ScalingType, type) and not hasattr(nn.functional, "grouped_mm")
+    gather = norch.ops.c10d_functional.all_gather_into_tensor.default
+    assert gather.name() == "c10d_functional::all_gather_into_tensor"
+    for call in (gather, nn.functional.scaled_grouped_mm):
+        with pytest.raises(NotImplementedError, match="norch leaves it out"):
+            call(norch.ones(2))
+
+
 DEFINED_IN = """
 nn.utils.spectral_norm.spectral_norm nn.utils.weight_norm.weight_norm autograd.gradcheck.gradcheck
 multiprocessing.spawn.spawn _lobpcg.lobpcg _lowrank.svd_lowrank _lowrank.pca_lowrank _tensor_str.set_printoptions
@@ -85,6 +94,19 @@ def test_functions_in_modules_that_norch_has_not() -> None:
     command = [sys.executable, "-c", code, *DEFINED_IN.split()]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert said == [f"{path} False" for path in DEFINED_IN.split()]
+
+
+def test_schemas_of_unions(torch: Any) -> None:
+    number = int | float | bool
+    for kind in (number, number | None, int | None, Optional[float], list[int], list[number], "bool | None"):  # noqa: UP045
+        said = []
+        for lib in (norch, torch):
+
+            def function(x: Any) -> Any: ...
+
+            function.__annotations__ = {"x": kind, "return": lib.Tensor}
+            said.append(lib.library.infer_schema(function, mutates_args=()))
+        assert said[0] == said[1]
 
 
 def test_dtypes_and_layouts_that_are_left_out() -> None:

@@ -311,3 +311,21 @@ def test_dense_tensors_are_dense(torch: Any) -> None:
         x = module.arange(3)
         assert x.to_dense() is x and x.to_dense(module.float64).dtype is module.float64
         assert x.dequantize().dtype is module.float32
+
+
+def of_a_tree(lib: Any) -> list[Any]:
+    tree = importlib.import_module(f"{lib.__name__}.utils._pytree")
+    value = [1, (2, 3), {"a": None, "b": []}]
+    spec = tree.tree_structure(value)
+    paths = tree.tree_flatten_with_path(value)[0]
+    counts = [(s.num_nodes, s.num_leaves, s.num_children, s.is_leaf()) for s in (spec, *spec.children())]
+    return [
+        *counts,
+        spec.child(1) == spec.children()[1],
+        [path[0].get(value) for path, _ in paths],
+        paths[-1][0][-1].get(value[2]),
+    ]
+
+
+def test_structures_and_keys_of_trees(torch: Any) -> None:
+    assert of_a_tree(norch) == of_a_tree(torch)

@@ -541,3 +541,8 @@ def test_a_subclass_keeps_the_factor_elsewhere():
         close(made.covariance_matrix, expected.covariance_matrix)
         close(D.kl_divergence(made, expected), norch.zeros(2, dtype=norch.float64))
         assert tuple(made.scale_tril.shape) == (2, 3, 3) and tuple(made.sample((4,)).shape) == (4, 2, 3)
+
+
+def test_draws_by_their_older_name():
+    found = D.MultivariateNormal(norch.zeros(3, 2), norch.eye(2)).sample_n(5)
+    assert found.shape == (5, 3, 2) and not found.requires_grad

@@ -380,3 +380,26 @@ def test_warnings_cite_the_line_of_the_user_also_where_functions_begin_with_an_e
     with pytest.warns(UserWarning, match="indexing") as others:
         norch.meshgrid(norch.ones(2), norch.ones(3))
     assert noted[0].filename == others[0].filename == __file__
+
+
+def test_a_subclass_may_define_requires_grad_(torch: Any) -> None:
+    """One that needs what __init__ sets: the constructors of Tensor do not call it (pina's LabelTensor)."""
+    for lib in (norch, torch):
+
+        class Labelled(lib.Tensor):
+            @staticmethod
+            def __new__(cls: Any, x: Any, label: str) -> Any:
+                return super().__new__(cls, x)
+
+            def __init__(self, x: Any, label: str) -> None:
+                super().__init__()
+                self.label = label
+
+            def requires_grad_(self, mode: bool = True) -> Any:
+                found = super().requires_grad_(mode)
+                found.label = self.label + "+"
+                return found
+
+        x = Labelled(lib.ones(2), "a")
+        assert (x.label, x.requires_grad_().label, x.requires_grad) == ("a", "a+", True)
+        assert lib.Tensor._make_subclass(Labelled, lib.ones(2), True).requires_grad

@@ -597,3 +597,23 @@ def test_an_assigned_parameter_takes_the_place_itself() -> None:
     other = nn.Parameter(norch.eye(2))
     net.load_state_dict({**state, "0.weight": other}, assign=True)
     assert not net[0].weight.requires_grad and other.requires_grad
+
+
+def as_a_dict(lib):
+    p = lib.nn.ParameterDict({"a": lib.ones(1), "b": lib.zeros(2)})
+    a = p["a"]
+    said = [p.get("c"), p.get("c", 3), p.get("a") is a, p.setdefault("a", lib.ones(3)) is a]
+    said += [p.setdefault("d", lib.ones(3)).requires_grad, list(reversed(p)), p.popitem()[0], list(p)]
+    copied, filled = p.copy(), p.fromkeys(["x", "y"], lib.ones(1))
+    said += [copied["a"] is a, type(copied) is type(p), sorted(filled), filled["x"].requires_grad]
+    both = p | {"z": lib.ones(1)}
+    p |= {"b": lib.ones(4)}
+    said += [list(both), type(both) is type(p), list(({"z": a}) | p), p["b"].shape[0], both["b"].shape[0]]
+    p.clear()
+    with pytest.raises(KeyError):
+        p.popitem()
+    return said
+
+
+def test_dictionaries_of_parameters_are_like_dicts():
+    assert as_a_dict(norch) == as_a_dict(pytest.importorskip("torch"))
