@@ -109,12 +109,12 @@ def session(lib: Library, model: Any, *given: Any, quantized: bool = False) -> R
     return lambda: runs.run(None, feeds)
 
 
-def run(lib: Library, model: Any, *given: Any, dtype: str | None = None) -> Run:
+def run(lib: Library, model: Any, *given: Any, dtype: str | None = None, activations: str | None = None) -> Run:
     """The model under no_grad, captured where the library is norch. dtype: norch and ONNX Runtime quantize it."""
     if lib.variant == "onnxruntime":
         return session(lib, model, *given, quantized=dtype is not None)
-    if lib.variant == "norch" and dtype:
-        lib.module.quantize(model, dtype)
+    if lib.variant in ("norch", "weights") and dtype:
+        lib.module.quantize(model, dtype, activations=activations if lib.variant == "norch" else None)
 
     def function(*given: Any) -> Any:
         with lib.module.no_grad():
@@ -126,7 +126,7 @@ def run(lib: Library, model: Any, *given: Any, dtype: str | None = None) -> Run:
     return lambda: function(*given)
 
 
-def classify(network: Any, lib: Library, dtype: str | None = None) -> Run:
+def classify(network: Any, lib: Library, **quantized: Any) -> Run:
     """The scores of one picture of 224 x 224."""
     model = network(lib.module.nn)
     for p in model.parameters():
@@ -136,7 +136,7 @@ def classify(network: Any, lib: Library, dtype: str | None = None) -> Run:
         elif p.shape[0] == 1000 or not bool((p == 1).all()):
             p.data = lib.random(*p.shape, low=-0.1, high=0.1)
     x = lib.random(1, 3, 224, 224)
-    return run(lib, model.eval(), x, dtype=dtype)
+    return run(lib, model.eval(), x, **quantized)
 
 
 def _case(name: str, network: Any, marks: Marks) -> Case:

@@ -26,19 +26,20 @@ def drawn(lib: Library, model: Any, bound: float | None = None) -> Any:
     return model.eval()
 
 
-def embed(lib: Library, length: int = 128, dtype: str | None = None) -> Run:
+def embed(lib: Library, length: int = 128, **quantized: Any) -> Run:
     """The embedding of a text of so many tokens."""
     model = drawn(lib, encoder(lib.module.nn), SMALL)
     tokens = lib.integers(length, 30522).reshape(1, length)
-    return run(lib, model, tokens, lib.module.ones(1, length), dtype=dtype)
+    return run(lib, model, tokens, lib.module.ones(1, length), **quantized)
 
 
-def decode(lib: Library, cached: int = 256, dtype: str | None = None) -> Run:
-    """The next token after so many."""
+def decode(lib: Library, cached: int = 256, count: int = 1, **quantized: Any) -> Run:
+    """The tokens after `count` ones that follow so many."""
     model = drawn(lib, decoder(lib.module), SMALL)
-    token, place = lib.integers(1, 50257).reshape(1, 1), lib.module.full((1, 1), cached)
-    past = (lib.random(1, 12, cached, 64) for _ in range(24))
-    return run(lib, model, token, place, *past, dtype=dtype)
+    tokens = lib.integers(count, 50257).reshape(1, count)
+    places = lib.module.arange(cached, cached + count).reshape(1, count)
+    past = (lib.random(1, 12, cached, 64) if cached else lib.module.zeros(1, 12, 0, 64) for _ in range(24))
+    return run(lib, model, tokens, places, *past, **quantized)
 
 
 def recur(kind: str, lib: Library, steps: int = 64, batch: int = 1, size: int = 256) -> Run:
@@ -56,12 +57,12 @@ def recur(kind: str, lib: Library, steps: int = 64, batch: int = 1, size: int = 
     return run(lib, drawn(lib, Last()), lib.random(steps, batch, size // 2))
 
 
-def perceive(lib: Library, widths: tuple[int, ...] = (64, 128, 128, 10), batch: int = 1) -> Run:
+def perceive(lib: Library, widths: tuple[int, ...] = (64, 128, 128, 10), batch: int = 1, **quantized: Any) -> Run:
     """A perceptron with ReLU."""
     nn, layers = lib.module.nn, []
     for before, width in zip(widths, widths[1:]):
         layers += [nn.Linear(before, width), nn.ReLU()]
-    return run(lib, drawn(lib, nn.Sequential(*layers[:-1])), lib.random(batch, widths[0]))
+    return run(lib, drawn(lib, nn.Sequential(*layers[:-1])), lib.random(batch, widths[0]), **quantized)
 
 
 def _case(name: str, setup: Any, marks: Marks) -> Case:

@@ -17,9 +17,16 @@ Run = Callable[[], Any]
 DRAWN_AT_ONCE = 1 << 26  # bytes of random numbers
 
 
-# Other ways to run a case: norch without norch.capture, its replays alone, without quantize(), torch.compile, and what
-# norch exports.
-VARIANTS = {"eager": "norch", "replay": "norch", "float32": "norch", "compiled": "torch", "onnxruntime": "norch"}
+# Other ways to run a case: norch without norch.capture, its replays alone, without quantize(), with weights quantized
+# alone, torch.compile, and what norch exports.
+VARIANTS = {
+    "eager": "norch",
+    "replay": "norch",
+    "float32": "norch",
+    "weights": "norch",
+    "compiled": "torch",
+    "onnxruntime": "norch",
+}
 
 
 class Repeated:
@@ -63,7 +70,7 @@ class Library:
 
     def captured(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """function by norch.capture, by torch.compile where that is asked for, or as it is."""
-        if self.variant in ("norch", "replay", "float32"):
+        if self.variant in ("norch", "replay", "float32", "weights"):
             return self.module.capture(function)
         return self.module.compile(function, dynamic=False) if self.variant == "compiled" else function
 

@@ -15,6 +15,7 @@ SHOWN = {
     "torch": "PyTorch",
     "eager": "eager norch",
     "float32": "norch in float32",
+    "weights": "norch, weights alone",
     "compiled": "torch.compile",
     "onnxruntime": "ONNX Runtime",
 }

@@ -50,7 +50,10 @@ def encoder(nn: Any, layers: int = 6, width: int = 384, heads: int = 12, words: 
 def decoder(
     module: Any, layers: int = 12, width: int = 768, heads: int = 12, words: int = 50257, length: int = 1024
 ) -> Any:
-    """One step of GPT-2 small (Radford et al. 2019): the scores of the next token, and the keys and values so far."""
+    """One step of GPT-2 small (Radford et al. 2019): the scores of the next token, and the keys and values so far.
+
+    Several tokens may only be the first ones.
+    """
     nn, functional = module.nn, module.nn.functional
 
     class Block(nn.Module):  # type: ignore[misc]
@@ -64,7 +67,7 @@ def decoder(
             parts = self.attend(self.before_attention(x)).split(width, -1)
             q, k, v = (part.view(*x.shape[:2], heads, width // heads).transpose(1, 2) for part in parts)
             keys, values = module.cat((keys, k), 2), module.cat((values, v), 2)
-            seen = functional.scaled_dot_product_attention(q, keys, values)
+            seen = functional.scaled_dot_product_attention(q, keys, values, is_causal=x.shape[1] > 1)
             x = x + self.project(seen.transpose(1, 2).reshape(x.shape))
             x = x + self.narrow(functional.gelu(self.widen(self.before_perceptron(x)), approximate="tanh"))
             return x, keys, values

@@ -370,10 +370,10 @@ norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_ten
 norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, const norch_tensor *b, double beta,
                           double alpha);
 /* linear with a weight (N, K) of 8-bit (int8) or 4-bit (uint8) integers, as csrc/families/quantized.h stores them, times
- * scale (N, groups); of float32, float16 and bfloat16, computed in float32. weight: the (N, columns) float32 that it
- * stands for. */
+ * scale (N, groups); of float32, float16 and bfloat16, in float32. dynamic: each row of x becomes 8-bit integers, and
+ * their products are summed exactly. weight: the (N, columns) float32 that it stands for. */
 norch_tensor *norch_quantized_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *scale,
-                                     const norch_tensor *optional_bias);
+                                     const norch_tensor *optional_bias, bool dynamic);
 norch_tensor *norch_quantized_weight(const norch_tensor *weight, const norch_tensor *scale, int64_t columns);
 /* How CUDA devices compute products of float32 from now on: 0, with the precision of float32, by whatever is fastest;
  * 1, in the arithmetic of float32 alone (IEEE 754), and 2, with the 10 bits of TF32. */

@@ -78,8 +78,8 @@ endef
 $(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
 
 # Pointwise operations and reductions round each product and each sum, as on the CPU: alone, in chains and behind products alike
-# (cuda/formulas.cuh).
-FORMULA_UNITS := $(foreach d,$(DTYPES),$(filter %_dtype.$d,$(CUDA_UNITS))) $(filter matmul%,$(CUDA_UNITS))
+# (cuda/formulas.cuh); and so do products of integers.
+FORMULA_UNITS := $(foreach d,$(DTYPES),$(filter %_dtype.$d,$(CUDA_UNITS))) $(filter matmul% quantized,$(CUDA_UNITS))
 $(FORMULA_UNITS:%=$(BUILD)/cuda/%.o): EXTRA += --fmad=false
 
 # The headers of compiled chains (chain_compile.cu) as string literals, a line each, under the names by which they include each

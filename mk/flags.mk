@@ -47,7 +47,7 @@ BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
 AVX  := $(filter avx%,$(ISAS))
 # The baseline of these families is for machines without AVX2 only; of the others it has dtypes that wider builds lack.
-SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy layer normalize optim pool quantized random recurrent resample sample softmax stage)
+SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy int8 layer normalize optim pool quantized random recurrent resample sample softmax stage)
 
 # $(call tune,FAMILIES,BUILDS,FLAGS), for -O3 is not the best for
 #   loops of one line, what is called once a kernel, and most of the baseline       COMPACT
@@ -73,13 +73,13 @@ $(call tune,pointwise,              baseline avx2,   $(COMPACT) $(ALIGN) $(NO_TA
 $(call tune,reduce,                 $(BASE),         $(COMPACT) $(PEEL))
 $(call tune,reduce,                 avx2,            -O3 $(NO_JAM))
 $(call tune,matmul attention conv layer stage,  $(BASE) $(WIDE), $(COMPACT) $(PEEL))
-$(call tune,quantized,              $(if $(WASM),,$(WIDE)), $(COMPACT) $(PEEL))
-$(call tune,quantized,              $(if $(WASM),$(WIDE)), -Os)
+$(call tune,quantized int8,         $(if $(WASM),,$(WIDE)), $(COMPACT) $(PEEL))
+$(call tune,quantized int8,         $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
 $(call tune,normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
-$(call tune,attention batch_norm cross_entropy random recurrent resample sample sort, $(if $(WASM),$(WIDE)), -Os)
+$(call tune,attention batch_norm cross_entropy pool random recurrent resample sample sort, $(if $(WASM),$(WIDE)), -Os)
 
 # The baseline of these has integers that all machines use, and floats for those without AVX2: their loops are optimized for size.
 $(if $(AVX),$(if $(CLANG),,$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/reduce_isa.baseline.o: EXTRA = -DNR_SMALL_FLOATS))

@@ -136,5 +136,6 @@ __attribute__((constructor)) static void choose_isa(void) {
     for (int family = 0; family < NR_FAMILY_COUNT; family++)
         if (isa->run[family]) backend.run[family] = isa->run[family];
     backend.layers = isa->layers;
+    isa->choose_int8();
     if (isa->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] = 1u << NORCH_BFLOAT16;
 }

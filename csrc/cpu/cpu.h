@@ -114,7 +114,8 @@ typedef struct nr_isa {
     void (*fill_reduce)(nr_kernel_rows kernels);
     void (*fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
     nr_row_filler *fill_rows;
-    bool (*multiplies_bf16)(void); /* called once, when the library is loaded */
+    bool (*multiplies_bf16)(void); /* called once, when the library is loaded, as is */
+    void (*choose_int8)(void);     /* what chooses the instructions that multiply 8-bit integers */
     const struct nr_layer_runner *layers;
     nr_runner *run[NR_FAMILY_COUNT]; /* NULL: the family is compiled once */
 } nr_isa;
@@ -125,6 +126,9 @@ void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels);
 void NR_ISA(nr_fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
 nr_row_filler NR_ISA(nr_fill_rows);
 bool NR_ISA(nr_multiplies_bf16)(void);
+void NR_ISA(nr_choose_int8)(void);
+/* Of the family `quantized`, products of integers with integers. */
+int32_t NR_ISA(nr_run_int8)(const nr_call *call);
 /* How many products a float matmul sums before it adds them to those before, if it does so in the order of k, else 0. */
 int64_t NR_ISA(nr_matmul_depth)(const nr_call *call);
 /* Products with a packed right operand: its numbers (0: the product runs as it is), its packing, and a run. */

@@ -225,6 +225,7 @@ int32_t NR_ISA(nr_run_quantized)(const nr_call *call) {
     const nr_quantized_plan *p = call->plan;
     job s = {.plan = p, .blocks = nr_quantized_blocks(p), .last = p->n};
     s.bytes = s.blocks * BLOCK * p->bits / 8;
+    if (call->op == NR_QUANTIZED_DYNAMIC) return NR_ISA(nr_run_int8)(call);
     if (call->op == NR_QUANTIZED_WEIGHT) {
         s.to = p->y;
         store_weight(&s);

@@ -53,7 +53,7 @@ static norch_tensor *run(nr_quantized_plan *plan, nr_quantized_kind kind, const 
 }
 
 norch_tensor *norch_quantized_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *scale,
-                                     const norch_tensor *bias) {
+                                     const norch_tensor *bias, bool dynamic) {
     const char *op = "quantized_linear";
     if (nr_check_real(op, x)) return NULL;
     if (!nr_is_float(x->dtype) || x->dtype == NORCH_FLOAT64)
@@ -72,7 +72,8 @@ norch_tensor *norch_quantized_linear(const norch_tensor *x, const norch_tensor *
     shape[x->ndim - 1] = plan.n;
     if (nr_check_shape(op, x->ndim, shape)) return NULL;
     norch_tensor *out = nr_make(x->ndim, shape, NORCH_FLOAT32, x);
-    return nr_narrowed(run(&plan, NR_QUANTIZED_LINEAR, x, weight, scale, bias, out), x->dtype);
+    const nr_quantized_kind kind = dynamic ? NR_QUANTIZED_DYNAMIC : NR_QUANTIZED_LINEAR;
+    return nr_narrowed(run(&plan, kind, x, weight, scale, bias, out), x->dtype);
 }
 
 norch_tensor *norch_quantized_weight(const norch_tensor *weight, const norch_tensor *scale, int64_t columns) {

@@ -100,8 +100,8 @@ static void visit_nest(visitor v, const nr_call *call, nr_plan *nest, uint32_t w
 #include "../families/normalize.h"
 #include "../families/optim.h"
 #include "../families/pool.h"
-#include "../families/quantized.h"
 #define NR_SHARED static inline __attribute__((unused))
+#include "../families/quantized.h"
 #include "../families/random.h"
 #include "../families/recurrent.h"
 #include "../families/reduce.h"

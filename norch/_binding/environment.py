@@ -16,6 +16,9 @@ def check_environment(builds: list[str]) -> None:
     wanted = os.environ.get("NORCH_AMX")
     if wanted and wanted not in ("0", "emulated"):
         raise ImportError(f"norch: NORCH_AMX={wanted} is neither 0 nor emulated")
+    wanted = os.environ.get("NORCH_VNNI")
+    if wanted and wanted != "0":
+        raise ImportError(f"norch: NORCH_VNNI={wanted} is not 0")
     wanted = os.environ.get("NORCH_NUM_THREADS", "").strip()
     if wanted and not (wanted.isascii() and wanted.isdecimal() and wanted.strip("0")):
         raise ImportError(

@@ -66,14 +66,14 @@ def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> A
 
 
 @rule("quantized_linear")
-def _quantized_linear(level: Level, x: Any, packed: Any, scale: Any, bias: Any) -> Any:
+def _quantized_linear(level: Level, x: Any, packed: Any, scale: Any, bias: Any, dynamic: bool) -> Any:
     if any(is_here(one, level) for one in (packed, scale, bias)):
         raise NotImplementedError(
             "quantized_linear: vmap batches the input alone, not the weight, its scales or the bias"
         )
     if not x.ndim:
         raise ShapeError("quantized_linear: a sample has no dimension")
-    return sample(lib.norch_quantized_linear(x._physical, packed, scale, bias), level)
+    return sample(lib.norch_quantized_linear(x._physical, packed, scale, bias, dynamic), level)
 
 
 @rule("quantized_weight")

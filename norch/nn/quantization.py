@@ -68,18 +68,29 @@ class QuantizedLinear(Quantized):
     """
 
     bias: Parameter | None
+    _dynamic = False
 
     def __init__(self, layer: Any, packed: Tensor, scale: Tensor, shape: tuple[int, ...]) -> None:
         super().__init__(layer, packed, scale, shape)
         self.out_features, self.in_features = shape
         self.register_parameter("bias", layer.bias)
 
+    @property
+    def activations(self) -> str | None:
+        """ "int8": rows of the input become integers, too; None: they stay floats. It may be changed."""
+        return "int8" if self._dynamic else None
+
+    @activations.setter
+    def activations(self, activations: str | None) -> None:
+        self._dynamic = _is_int8(activations)
+
     def forward(self, input: Tensor) -> Tensor:
-        return quantized_linear(input, self.packed, self.scale, self.bias)
+        return quantized_linear(input, self.packed, self.scale, self.bias, self._dynamic)
 
     def extra_repr(self) -> str:
-        sizes = {"in_features": self.in_features, "out_features": self.out_features}
-        return format_options({**sizes, "bias": self.bias is not None, "bits": self.bits})
+        options = {"in_features": self.in_features, "out_features": self.out_features, "bias": self.bias is not None}
+        chosen = {"activations": self.activations} if self._dynamic else {}
+        return format_options({**options, "bits": self.bits, **chosen})
 
 
 class QuantizedEmbedding(Quantized):
@@ -136,15 +147,17 @@ _LAYERS: dict[type, Any] = {
 _BITS = {"int8": 8, "int4": 4}
 
 
-def quantize(model: Module, dtype: str = "int8", group: int | None = None) -> Module:
+def quantize(model: Module, dtype: str = "int8", group: int | None = None, activations: str | None = None) -> Module:
     """Stores the weights of a model as integers, in the model itself, and returns it.
 
     Its layers Linear, Embedding, Conv1d and Conv2d are replaced. For a model that is such a layer, its replacement is
     returned.
 
-    dtype   "int8": one scale a row of the weight, or one a group; "int4": for Linear and Embedding, one a group, and
-            int8 for convolutions
-    group   so many columns have one scale: a power of two from 32. None: 64 with "int4"
+    dtype        "int8": one scale a row of the weight, or one a group; "int4": for Linear and Embedding, one a group,
+                 and int8 for convolutions
+    group        so many columns have one scale: a power of two from 32. None: 64 with "int4"
+    activations  "int8": in each call, Linear takes each row of its input as integers of 8 bits with a scale of its own,
+                 and multiplies integers, as PyTorch's quantize_dynamic does. None: inputs stay as they are
 
     Left as they are: subclasses of these layers, those with a hook that computes their weight, and embeddings with
     max_norm. A weight that two layers share they share again; Conv1D of transformers is a Linear. ArgumentError for
@@ -160,18 +173,27 @@ def quantize(model: Module, dtype: str = "int8", group: int | None = None) -> Mo
         raise ArgumentError(f"quantize: dtype is 'int8' or 'int4', not {dtype!r}")
     if group is not None and (not isinstance(group, int) or group < BLOCK or group & (group - 1)):
         raise ArgumentError(f"quantize: group is a power of two from {BLOCK}, not {group!r}")
+    _is_int8(activations)
     replacements: dict[int, Quantized] = {}
     weights: dict[tuple[int, int, int], tuple[Tensor, Tensor]] = {}
     for name, layer in model.named_modules():
         if (kind := _kind_of(layer)) is not None:
             bits = 8 if kind in (QuantizedConv1d, QuantizedConv2d) else _BITS[dtype]
             with no_grad():
-                replacements[id(layer)] = _replacement(kind, name, layer, bits, group, weights)
+                made = replacements[id(layer)] = _replacement(kind, name, layer, bits, group, weights)
+            if isinstance(made, QuantizedLinear):
+                made.activations = activations
     for module in list(model.modules()):
         for name, child in list(module._modules.items()):
             if id(child) in replacements:
                 module._modules[name] = replacements[id(child)]
     return replacements.get(id(model), model)
+
+
+def _is_int8(activations: str | None) -> bool:
+    if activations not in (None, "int8"):
+        raise ArgumentError(f"quantize: activations is 'int8' or None, not {activations!r}")
+    return activations is not None
 
 
 def _is_transposed(layer: Module) -> bool:

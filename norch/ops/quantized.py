@@ -69,17 +69,24 @@ def quantized_weight(packed: Tensor, scale: Tensor, columns: int) -> Tensor:
     return lib.norch_quantized_weight(packed, scale, columns).to(scale.dtype)
 
 
-def quantized_linear(input: Tensor, packed: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor:
+def quantized_linear(
+    input: Tensor, packed: Tensor, scale: Tensor, bias: Tensor | None = None, dynamic: bool = False
+) -> Tensor:
     """linear(input, quantized_weight(packed, scale, K), bias) of an input (..., K), in its dtype.
 
     float32, float16 and bfloat16 are computed in float32, and the weight is not stored as floats. ShapeError where the
     sizes do not fit.
+
+    dynamic: each row of the input, also of float64, is taken as 8-bit integers times a scale, its largest magnitude
+    over 127. A row with elements that are not finite gives NaN. The gradient is that of the product of floats.
     """
     x = as_operand(input, "quantized_linear")
     if x._dtype == _FLOAT64:
+        if dynamic:
+            return quantized_linear(x.float(), packed, scale, bias, True).to(x.dtype)
         weight = quantized_weight(packed, scale, x.shape[-1]).to(x.dtype)
         return linear(x, weight, None if bias is None else bias.to(x.dtype))
-    out = lib.norch_quantized_linear(x, packed, scale, bias)
+    out = lib.norch_quantized_linear(x, packed, scale, bias, dynamic)
     return record(_QuantizedLinear, out, (x, bias), (packed, scale))
 
 

@@ -33,7 +33,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("batch_norm", "training evaluation training_backward evaluation_backward".split()),
     ("cross_entropy", "forward backward".split()),
     ("recurrent", "lstm gru lstm_backward gru_backward".split()),
-    ("quantized", "linear weight".split()),
+    ("quantized", "linear weight dynamic".split()),
     ("check", "probabilities quantile nanquantile variances classes counts weights divisors".split()),
     ("join", None),
     ("grid_sample", "forward input_gradient grid_gradient".split()),

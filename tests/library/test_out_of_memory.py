@@ -123,6 +123,7 @@ CALLS = {
     "backward of max": lambda x, y, z, i: (x.max(1)[0] * x.amax(1)).sum().backward(),
     "quantized_linear": lambda x, y, z, i: quantized_linear(y[0].half(), *packed_weight(z.T, 8, 32)),
     "quantized_linear of rows": lambda x, y, z, i: quantized_linear(norch.ones(20, 6), *packed_weight(z.T, 8, 32)),
+    "quantized_linear of integers": lambda x, y, z, i: quantized_linear(y, *packed_weight(z.T, 8, 32), None, True),
     "backward of a loss": lambda x, y, z, i: F.cross_entropy(x, norch.tensor([0, 1, 2, 3])).backward(),
     "gradients of gradients": lambda x, y, z, i: norch.autograd.grad(
         norch.autograd.grad((x * x * x).sum(), [x], create_graph=True)[0].exp().sum(), [x]
