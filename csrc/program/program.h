@@ -38,7 +38,7 @@ typedef struct nr_block {
     char *constant;      /* a copy of the elements of a constant; or NULL */
     size_t at;           /* offset in the slab */
     int32_t argument;
-    int64_t results;            /* how many results are views of it */
+    int64_t results, early;     /* how many results are it or views of it, and how many of these the first part gives */
     bool awaited;               /* in the search for dead calls, from the last back: its present content is needed, */
     int64_t over_from, over_to; /* except these bytes, which are overwritten first */
     bool in_buffer;             /* used only in one chain, tile by tile, so that it needs no memory */
@@ -138,9 +138,9 @@ int32_t nr_program_see(nr_program *program, norch_storage *storage);
 /* The block of a storage that is alive; -1: none. */
 int32_t nr_program_find(const nr_program *program, const norch_storage *storage);
 /* Ends the recording. arguments: tensors that each run binds. results: those results that were made in the recording.
- * fresh: runs write results into new memory where possible. */
+ * early: how many of them the first part gives. fresh: runs write results into new memory where possible. */
 int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
-                          const norch_tensor *const *result, bool fresh);
+                          const norch_tensor *const *result, int32_t early, bool fresh);
 /* Sets the address of the elements of an argument. */
 void nr_program_bind(nr_program *program, int32_t argument, char *data);
 /* Ends the first part: later calls belong to the second. */

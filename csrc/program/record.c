@@ -217,11 +217,12 @@ static bool within(const norch_tensor *x, const char *address) {
 }
 
 static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
-                           const norch_tensor *const *result) {
+                           const norch_tensor *const *result, int32_t early) {
     for (int32_t i = 0; i < results; i++) {
         const int32_t found = nr_program_find(program, result[i]->storage);
         if (found < 0) continue;
         program->blocks[found].results++;
+        program->blocks[found].early += i < early;
     }
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
@@ -306,18 +307,16 @@ static void name_uses(nr_program *program) {
     }
 }
 
-/* Finds the results that runs can write into new memory, and lists their uses. Excluded are results of the first part
- * that the second reads, and those on a device, as addresses in graphs are fixed. */
-static int32_t find_fresh(nr_program *program, int32_t results, const norch_tensor *const *result) {
+/* Finds the results that runs can write into new memory, and lists their uses. Excluded are those that one part gives and
+ * the other uses, and those on a device, as addresses in graphs are fixed. */
+static int32_t find_fresh(nr_program *program) {
     if (program->backend && program->backend->device) return NORCH_OK;
-    for (int32_t i = 0; i < results; i++)
-        for (int64_t b = 0; b < program->block_count; b++) {
-            nr_block *block = &program->blocks[b];
-            if (block->kind == NR_RESULT && block->results == 1 && block->data == result[i]->data &&
-                result[i]->contiguous && (size_t)(result[i]->numel * nr_size_of(result[i]->dtype)) == block->bytes &&
-                (block->last < program->split || block->first >= program->split))
-                block->fresh = true;
-        }
+    for (int64_t b = 0; b < program->block_count; b++) {
+        nr_block *block = &program->blocks[b];
+        const bool of_first = block->early == block->results && block->last < program->split;
+        const bool of_second = !block->early && block->first >= program->split;
+        block->fresh = block->kind == NR_RESULT && (of_first || of_second);
+    }
     for (int64_t u = 0; u < program->use_count; u++)
         program->fresh_count += program->uses[u].block >= 0 && program->blocks[program->uses[u].block].fresh;
     program->fresh = nr_malloc((size_t)program->fresh_count * sizeof *program->fresh);
@@ -370,8 +369,8 @@ static int32_t place(nr_program *program) {
 }
 
 int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_tensor *const *argument, int32_t results,
-                          const norch_tensor *const *result, bool fresh) {
-    NR_TRY(name_blocks(program, arguments, argument, results, result));
+                          const norch_tensor *const *result, int32_t early, bool fresh) {
+    NR_TRY(name_blocks(program, arguments, argument, results, result, early));
     if (program->refusal[0]) return refuse_end(program, program->refusal);
     NR_TRY(relate(program, arguments, argument));
     if (!program->divided)
@@ -379,7 +378,7 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
     else
         NR_TRY(check_parts(program));
     name_uses(program);
-    if (fresh) NR_TRY(find_fresh(program, results, result));
+    if (fresh) NR_TRY(find_fresh(program));
     program->arguments = nr_malloc((size_t)arguments * sizeof *program->arguments);
     if (!program->arguments) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory for the recording");
     for (int32_t a = 0; a < arguments; a++) {

@@ -362,6 +362,16 @@ static void *view_now(norch_tensor *x, void *step, void *arguments) {
     return Py_NewRef(view);
 }
 
+void *nr_mark_of_view(const norch_tensor *x) {
+    return x->view == NR_NONE ? NULL : Py_NewRef(x->view == severed ? severed : unrecorded);
+}
+
+void nr_set_view(norch_tensor *x, void *view) {
+    void *before = x->view;
+    x->view = Py_NewRef(view);
+    Py_DecRef(before);
+}
+
 /* record_view(node_class, out, x, step, arguments, is_view): out, the view step(x, *arguments), with its node, whose
  * other values are step and arguments. is_view: whether out shares the elements of x; it may be left out. */
 NR_BUILTIN(record_view) {

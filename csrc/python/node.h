@@ -31,6 +31,9 @@ bool nr_is_node_class(void *class);
 
 /* Sets the version counter that all tensors over a storage share (norch/_tensor/handle.py) to the number `time`. */
 bool nr_note_write(norch_tensor *x, void *time);
+/* What marks a view that a replay takes of the same tensor as x, a view or not; NULL: nothing. A new reference. */
+void *nr_mark_of_view(const norch_tensor *x);
+void nr_set_view(norch_tensor *x, void *view);
 /* Lets view, made of base, share its version counter; on failure the view is released. */
 bool nr_share_version(norch_tensor *base, norch_tensor *view);
 

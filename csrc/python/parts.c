@@ -48,17 +48,6 @@ NR_BUILTIN(record_suspend) {
     return Py_NewRef(NR_NONE);
 }
 
-/* is_own(recording, i): whether the memory of the i-th result belongs to the recording, so that each run overwrites
- * it. */
-NR_BUILTIN(is_own) {
-    const nr_recording *r = nr_counted("is_own", 2, n) ? nr_recording_of("is_own", given[0]) : NULL;
-    if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
-    if (i < 0 || i >= r->result_count) return PyBool_FromLong(0);
-    const nr_returned *one = &r->results[i];
-    return PyBool_FromLong(one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT);
-}
-
 /* is_external(recording, x): whether the memory of x is from before the recording. */
 NR_BUILTIN(is_external) {
     const nr_recording *r = nr_counted("is_external", 2, n) ? nr_recording_of("is_external", given[0]) : NULL;

@@ -28,23 +28,23 @@ static void drop(void *field) {
     }                                                                            \
     for (int64_t i_ = 0; i_ < (log)->before_count; i_++) DO((log)->before[i_].x) \
     DO((log)->line)
-#define EACH_OBJECT(r, DO)                                                                              \
-    EACH_LOGGED(&(r)->log, DO)                                                                          \
-    for (int64_t i_ = 0; i_ < (r)->used_count; i_++) {                                                  \
-        DO((r)->used[i_].x) DO((r)->used[i_].node) DO((r)->used[i_].hooks) DO((r)->used[i_].grad_after) \
-    }                                                                                                   \
-    for (int64_t i_ = 0; i_ < (r)->conditions.leaf_count; i_++) {                                       \
-        DO((r)->conditions.leaves[i_].object) DO((r)->conditions.leaves[i_].type)                       \
-    }                                                                                                   \
-    EACH_GUARDED((r)->conditions.guards, DO)                                                            \
-    EACH_GUARDED((r)->later, DO)                                                                        \
-    EACH_GUARDED((r)->watches, DO)                                                                      \
-    EACH_GUARDED((r)->stores, DO)                                                                       \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                                \
-        DO((r)->results[i_].object)                                                                     \
-        for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x)                        \
-    }                                                                                                   \
-    for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                               \
+#define EACH_OBJECT(r, DO)                                                                                 \
+    EACH_LOGGED(&(r)->log, DO)                                                                             \
+    for (int64_t i_ = 0; i_ < (r)->used_count; i_++) {                                                     \
+        DO((r)->used[i_].x) DO((r)->used[i_].node) DO((r)->used[i_].hooks) DO((r)->used[i_].grad_after)    \
+    }                                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->conditions.leaf_count; i_++) {                                          \
+        DO((r)->conditions.leaves[i_].object) DO((r)->conditions.leaves[i_].type)                          \
+    }                                                                                                      \
+    EACH_GUARDED((r)->conditions.guards, DO)                                                               \
+    EACH_GUARDED((r)->later, DO)                                                                           \
+    EACH_GUARDED((r)->watches, DO)                                                                         \
+    EACH_GUARDED((r)->stores, DO)                                                                          \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                                   \
+        DO((r)->results[i_].object)                                                                        \
+        DO((r)->results[i_].view) for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x) \
+    }                                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                                  \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->restore) DO((r)->kept)
 
 static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
@@ -154,7 +154,7 @@ NR_BUILTIN(record_begin) {
         return NULL;
     }
     r->program = program;
-    r->log.joins = r->views = PyObject_IsTrue(given[4]) == 1;
+    r->log.joins = PyObject_IsTrue(given[4]) == 1;
     r->log.line = Py_XNewRef(given[1]);
     r->counter = Py_NewRef(given[2]);
     if (given[3] != NR_NONE) {
@@ -263,13 +263,12 @@ static int32_t list_used(nr_recording *r) {
                           .grad_data = seen->grad_data,
                           .written = block >= 0 && r->program->blocks[block].written,
                           .later = used_later(r->program, x->storage),
-                          .grad_after = Py_XNewRef(nr_grad_of(x))};
+                          .grad_after = Py_XNewRef(nr_grad_of(x)),
+                          .result = -1};
         if (!r->program->divided) nr_find_grad_rule(log, r->program, seen, used); /* else backward() sets .grad */
         if (r->conditions.reads & NR_READS_GRAD && !used->sets_grad)
             used->rule = seen->grad_storage ? NR_GRAD_SAME : NR_GRAD_NONE;
     }
-    for (int64_t i = 0; i < r->used_count; i++)
-        if (r->used[i].sets_grad && r->used[i].grad_after) NR_TRY(nr_recording_keep(r, r->used[i].grad_after));
     return NORCH_OK;
 }
 
@@ -375,14 +374,17 @@ static int32_t finish_program(nr_recording *r, void *results) {
     const norch_tensor **argument = nr_malloc((size_t)(c->leaf_count + outputs) * sizeof *argument);
     if (!argument) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     const norch_tensor **result = argument + c->leaf_count;
-    int32_t arguments = 0;
+    int32_t arguments = 0, different = 0, early = 0;
     for (int64_t i = 0; i < c->leaf_count; i++) {
         if (!c->leaves[i].is_tensor || c->leaves[i].object) continue;
         c->leaves[i].argument = arguments;
         argument[arguments++] = &c->leaves[i].tensor;
     }
-    for (int64_t i = 0; i < outputs; i++) result[i] = PyTuple_GetItem(results, i);
-    const int32_t status = nr_program_finish(r->program, arguments, argument, (int32_t)outputs, result, r->copies);
+    for (int64_t i = 0; i < outputs; i++) {
+        if (r->results[i].twin == i) result[different++] = PyTuple_GetItem(results, i);
+        if (i < r->first_results) early = different;
+    }
+    const int32_t status = nr_program_finish(r->program, arguments, argument, different, result, early, r->copies);
     nr_free(argument);
     return status;
 }
@@ -397,8 +399,13 @@ static int32_t read_results(nr_recording *r, void *results, void *leaves) {
     for (int64_t i = 0; i < count; i++) {
         norch_tensor *x = PyTuple_GetItem(results, i);
         nr_returned *one = &r->results[r->result_count++];
-        *one = (nr_returned){
-            .header = *x, .leaf = -1, .offset = -1, .block = nr_program_find(r->program, x->storage), .twin = i};
+        *one = (nr_returned){.header = *x,
+                             .leaf = -1,
+                             .offset = -1,
+                             .block = nr_program_find(r->program, x->storage),
+                             .twin = i,
+                             .owner = i,
+                             .view = nr_mark_of_view(x)};
         for (int64_t k = 0; k < i && i < r->first_results && one->twin == i; k++)
             if (PyTuple_GetItem(results, k) == x) one->twin = k;
         for (int32_t k = 0; k < c->leaf_count && one->leaf < 0; k++)
@@ -421,13 +428,35 @@ static void place_results(nr_recording *r) {
         nr_returned *one = &r->results[i];
         if (one->leaf >= 0 || one->object) continue;
         const nr_block *block = &r->program->blocks[one->block];
-        const int64_t offset = (char *)one->header.data - block->data;
-        one->at = (int64_t)block->at + offset;
-        one->header.offset = (block->kind == NR_RESULT ? one->at : offset) / nr_size_of(one->header.dtype);
+        one->inside = (char *)one->header.data - block->data;
+        one->at = (int64_t)block->at + one->inside;
+        one->header.offset = (block->kind == NR_RESULT ? one->at : one->inside) / nr_size_of(one->header.dtype);
         if (block->kind != NR_RESULT) one->header.storage = block->storage;
         for (int64_t k = 0; k < r->used_count && block->kind == NR_EXTERNAL && !one->base; k++)
             if (r->used[k].storage == block->storage) one->base = r->used[k].x;
+        const size_t bytes = (size_t)(one->header.numel * nr_size_of(one->header.dtype));
+        one->whole = one->header.contiguous && bytes && block->results == 1 && (!block->fresh || bytes == block->bytes);
+        for (int64_t k = i - 1; k >= 0; k--)
+            if (r->results[k].leaf < 0 && !r->results[k].object && r->results[k].block == one->block) one->owner = k;
     }
+}
+
+/* Finds results that are .grad of a tensor, too, and notes other gradients that the function has made. */
+static int32_t place_gradients(nr_recording *r, void *results) {
+    for (int64_t i = 0; i < r->used_count; i++) {
+        nr_used *used = &r->used[i];
+        if (!used->sets_grad || !used->grad_after) continue;
+        for (int64_t k = 0; k < r->result_count && used->result < 0; k++)
+            if (PyTuple_GetItem(results, k) == used->grad_after && r->results[k].leaf < 0 && !r->results[k].object &&
+                r->program->blocks[r->results[k].block].kind == NR_RESULT)
+                used->result = k;
+        r->returns_grads |= used->result >= 0;
+        if (used->result < 0)
+            NR_TRY(nr_recording_keep(r, used->grad_after));
+        else
+            drop(&used->grad_after);
+    }
+    return NORCH_OK;
 }
 
 static int by_address(const void *a, const void *b) {
@@ -479,6 +508,7 @@ static int32_t end(nr_recording *r, void *leaves, void *results) {
     NR_TRY(list_used(r));
     NR_TRY(finish_program(r, results));
     place_results(r);
+    NR_TRY(place_gradients(r, results));
     return list_held(r);
 }
 

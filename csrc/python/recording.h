@@ -60,8 +60,9 @@ typedef struct nr_used {
     norch_storage *grad_storage; /* for NR_GRAD_SAME */
     void *grad_data;
     bool written, later; /* later: the backward part uses its memory */
-    bool sets_grad;      /* a run leaves grad_after in .grad */
+    bool sets_grad;      /* a run leaves grad_after in .grad, */
     void *grad_after;
+    int64_t result; /* or this result, which is .grad too; -1: none */
 } nr_used;
 
 /* An argument, as it was when recorded. */
@@ -130,9 +131,14 @@ typedef struct nr_returned {
     int32_t block;       /* the result is over this block of the program; or -1 */
     int64_t twin;        /* the first result that is the same object */
     int64_t at;          /* bytes from the slab to the first element */
-    norch_tensor *made;  /* the tensor that the present run has made for it */
-    int64_t offset;      /* of a view, in bytes from the argument's first element; -1: the argument itself */
-    norch_tensor *base;  /* in the list of used tensors: the result is a view of it; or NULL */
+    int64_t inside;      /* bytes from the block to it */
+    int64_t owner;       /* the first result over the same block */
+    bool whole; /* the only one, with elements, and contiguous; where runs write it into new memory, all of that */
+    norch_tensor
+        *made;      /* what the present run has made for it; of an owner: a row of bytes, in which others lie, too */
+    int64_t offset; /* of a view, in bytes from the argument's first element; -1: the argument itself */
+    norch_tensor *base; /* in the list of used tensors: the result is a view of it; or NULL */
+    void *view;         /* the _view of such views (norch/autograd/view_history.py), which marks them; or NULL */
     nr_spare spares[NR_SPARES];
     int oldest; /* of the spares */
 } nr_returned;
@@ -174,7 +180,7 @@ typedef struct nr_recording {
     nr_returned *results;
     int64_t used_count, result_count, first_results; /* first_results: of the forward part */
     bool copies, alone;                              /* alone: one tensor is returned, without a tuple */
-    bool views;                                      /* results that are views are given as such, not as copies */
+    bool returns_grads;                              /* some results are .grad, too */
     nr_guards later;                                 /* what Python reads in the backward part */
     nr_guards watches;                               /* entries of dicts; if one has changed, before_run is called */
     bool always_asks;                                /* before_run is always called */
@@ -240,6 +246,12 @@ static inline void nr_recording_note_modes(nr_recording *recording) {
 }
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
+/* results.c: makes the memory and the views that results of a part need, before it runs; what Python gets of them, after
+ * it: after results of the first of two parts its slab; and drops what was made. The .data of an argument may be set in
+ * the run. */
+int32_t nr_make_results(nr_recording *recording, int64_t from, int64_t to);
+void *nr_give_results(nr_recording *recording, int64_t from, int64_t to);
+void nr_drop_made(nr_recording *recording);
 /* Notes a tensor that the function made, whose header must stay as it is. */
 int32_t nr_recording_keep(nr_recording *recording, norch_tensor *x);
 /* Notes a tensor that a call takes or Python reads, if it is from before the recording. */
@@ -254,7 +266,7 @@ bool nr_was_gradient(const nr_log *log, const norch_storage *storage);
 /* Decides what .grad of a tensor must be before a run, and what it is after it. */
 void nr_find_grad_rule(const nr_log *log, const nr_program *program, const nr_seen *seen, nr_used *used);
 
-/* Builtins for norch/program: see recording.c, recording_seen.c, replay.c, parts.c, listing.c, host_call.c and captured.c. */
+/* Builtins for norch/program: see recording.c, recording_seen.c, replay.c, results.c, parts.c, listing.c, host_call.c and captured.c. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \
     ROW(record_cancel)        \
@@ -286,7 +298,7 @@ void nr_find_grad_rule(const nr_log *log, const nr_program *program, const nr_se
     ROW(refusal)              \
     ROW(refused_line)         \
     ROW(is_running)           \
-    ROW(is_own)               \
+    ROW(recorded_results)     \
     ROW(is_external)          \
     ROW(carries)              \
     ROW(written_tensors)      \

@@ -1,6 +1,5 @@
 /* replay: runs a recording again, if its conditions hold: the arguments, the guards, the tensors in use and their
  * gradients. */
-#include <stddef.h>
 #include <string.h>
 
 #include "../core/device.h"
@@ -143,147 +142,28 @@ static bool arguments_apart(const nr_recording *r, void *const *given, int64_t c
 
 /* ---- a run ------------------------------------------------------------------------------------------------ */
 
+static void set_grad(norch_tensor *x, void *after) {
+    void *before = x->grad;
+    if (before == after) return;
+    x->grad = Py_NewRef(after);
+    Py_DecRef(before);
+}
+
 static bool leave_gradients(nr_recording *r) {
     void *time = NULL;
     bool good = true;
     for (int64_t i = 0; i < r->used_count && good; i++) {
         const nr_used *one = &r->used[i];
-        norch_tensor *x = one->x, *grad = one->grad_after;
+        norch_tensor *grad = one->grad_after;
         if (!one->sets_grad && !one->written) continue;
         if (!time && !(time = PyIter_Next(r->counter))) return false;
-        if (one->written) good = nr_note_write(x, time);
-        if (!one->sets_grad) continue;
+        if (one->written) good = nr_note_write(one->x, time);
+        if (!one->sets_grad || one->result >= 0) continue;
         if (good && grad) good = nr_note_write(grad, time);
-        void *before = x->grad, *after = grad ? (void *)grad : NR_NONE;
-        if (before == after) continue;
-        Py_IncRef(after);
-        x->grad = after;
-        Py_DecRef(before);
+        set_grad(one->x, grad ? (void *)grad : NR_NONE);
     }
     if (time) Py_DecRef(time);
     return good;
-}
-
-#define FEW 64 /* elements up to which a result, such as a loss, is copied here */
-
-static norch_tensor *copied(const norch_tensor *x) {
-    if (!x->contiguous || x->numel > FEW || x->device_type != NORCH_CPU) return norch_cast(x, x->dtype);
-    norch_tensor *copy = nr_make(x->ndim, x->shape, x->dtype, x);
-    if (copy) memcpy(copy->data, x->data, (size_t)(x->numel * nr_size_of(x->dtype)));
-    return copy;
-}
-
-/* A new tensor for a result, or one of an earlier run that Python has forgotten. */
-static norch_tensor *new_result(nr_returned *one) {
-    const size_t from = offsetof(norch_tensor, type); /* the count of references comes before */
-    for (int i = 0; i < NR_SPARES; i++) {
-        const nr_spare *spare = &one->spares[i];
-        if (spare->x && nr_is_ours_alone(spare->x) &&
-            !memcmp((const char *)spare->x + from, (const char *)&spare->as_given + from, sizeof *spare->x - from) &&
-            spare->x->storage->references == 1 && !nr_has_weak_references(spare->x))
-            return norch_retain(spare->x);
-    }
-    return nr_make(one->header.ndim, one->header.shape, one->header.dtype, NULL);
-}
-
-/* Keeps a small result in place of an older one. */
-static void keep_result(nr_returned *one, norch_tensor *x) {
-    if (x->numel > FEW) return;
-    for (int i = 0; i < NR_SPARES; i++)
-        if (one->spares[i].x == x) return;
-    nr_spare *spare = &one->spares[one->oldest];
-    one->oldest = (one->oldest + 1) % NR_SPARES;
-    norch_tensor *before = spare->x;
-    *spare = (nr_spare){norch_retain(x), *x};
-    norch_release(before);
-}
-
-static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
-    if (one->object) return norch_retain(one->object);
-    if (one->leaf >= 0 && one->offset < 0) return norch_retain(r->given[one->leaf]);
-    norch_tensor *made = one->made;
-    one->made = NULL;
-    if (made && one->leaf < 0) {
-        if (!r->program->divided) keep_result(one, made); /* else it gets a node, which would live as long */
-        return made;
-    }
-    if (made) { /* a view of an argument */
-        if (r->views) return nr_share_version(r->given[one->leaf], made) ? made : NULL;
-        norch_tensor *copy = copied(made);
-        norch_release(made);
-        return copy;
-    }
-    if (r->views && one->base) {
-        norch_tensor *view = norch_alias(&one->header);
-        return view && nr_share_version(one->base, view) ? view : NULL;
-    }
-    if (r->program->blocks[one->block].kind == NR_RESULT) {
-        one->header.storage = r->program->slab;
-        one->header.data = (char *)r->program->slab->data + one->at;
-    }
-    return r->copies ? copied(&one->header) : norch_alias(&one->header);
-}
-
-/* Makes new memory for the fresh results of a part, and the results that are views of arguments; these are made before
- * the run, in which the .data of an argument may be set. */
-static int32_t make_results(nr_recording *r, int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; i++) {
-        nr_returned *one = &r->results[i];
-        norch_tensor *like = &one->header;
-        if (one->twin < i || one->object || (one->leaf >= 0 ? one->offset < 0 : !r->program->blocks[one->block].fresh))
-            continue;
-        if (one->leaf >= 0) {
-            const norch_tensor *argument = r->given[one->leaf];
-            like->storage = argument->storage;
-            like->data = (char *)argument->data + one->offset;
-            one->made = norch_alias(like);
-        } else {
-            one->made = new_result(one);
-        }
-        if (!one->made) return NORCH_ERROR_MEMORY;
-        if (one->leaf < 0) nr_program_put_result(r->program, one->block, one->made->data);
-    }
-    return NORCH_OK;
-}
-
-static void drop_made(nr_recording *r) {
-    for (int64_t i = 0; i < r->result_count; i++) {
-        norch_release(r->results[i].made);
-        r->results[i].made = NULL;
-    }
-}
-
-/* The slab of this run, as a tensor, for the backward part; None if there is no slab. */
-static void *give_slab(const nr_recording *r) {
-    norch_storage *slab = r->program->slab;
-    if (!slab) return Py_NewRef(NR_NONE);
-    norch_tensor header = r->results[0].header;
-    header.dtype = NORCH_UINT8;
-    header.ndim = header.contiguous = 1;
-    header.numel = header.shape[0] = (int64_t)slab->bytes;
-    header.strides[0] = 1;
-    header.offset = 0;
-    header.storage = slab;
-    header.data = slab->data;
-    return norch_alias(&header);
-}
-
-/* The results of a part; after those of the first of two parts the slab. */
-static void *give_results(nr_recording *r, int64_t from, int64_t to) {
-    const bool waits = r->program->divided && from == 0;
-    if (r->alone && !r->program->divided) return give_result(r, &r->results[0]);
-    void *tuple = PyTuple_New(to - from + waits);
-    for (int64_t i = from; tuple && i < to + waits; i++) {
-        const bool is_twin = i < to && r->results[i].twin < i;
-        void *result = is_twin  ? norch_retain(PyTuple_GetItem(tuple, r->results[i].twin))
-                       : i < to ? give_result(r, &r->results[i])
-                                : give_slab(r);
-        if (!result || PyTuple_SetItem(tuple, i - from, result)) {
-            Py_DecRef(tuple);
-            return NULL;
-        }
-    }
-    return tuple;
 }
 
 /* Reads `count` arguments from a tuple; false if it has another number of them. */
@@ -329,17 +209,27 @@ static __attribute__((noinline)) bool restore(nr_recording *r, void *leaves) {
     return done != NULL;
 }
 
+/* The results, which are also the .grad of some tensors. */
+static void *give(nr_recording *r) {
+    void *results = nr_give_results(r, 0, r->first_results);
+    for (int64_t i = 0; i < r->used_count && results && r->returns_grads; i++) {
+        const nr_used *one = &r->used[i];
+        if (one->result >= 0) set_grad(one->x, r->alone ? results : PyTuple_GetItem(results, one->result));
+    }
+    return results;
+}
+
 static void *run(nr_recording *r, void *leaves) {
     const int may = may_run(r, leaves);
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
     bind(r, r->conditions.first_leaves);
-    if (make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
+    if (nr_make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
     if (r->after_run && nr_calls_true(r->after_run) < 0) return NULL;
     if (__builtin_expect(r->restore != NULL, false) && !restore(r, leaves)) return NULL;
-    return give_results(r, 0, r->first_results);
+    return give(r);
 }
 
 /* Whether the elements of x were written to after a time (a sequence number). */
@@ -402,9 +292,9 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
     if (changed) return norch_retain(changed);
     if (slab) nr_program_move(r->program, slab->storage);
     bind(r, c->leaf_count);
-    if (make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
+    if (nr_make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, true) != NORCH_OK) return NULL;
-    return give_results(r, r->first_results, r->result_count);
+    return nr_give_results(r, r->first_results, r->result_count);
 }
 
 /* Runs body() while no other thread may use the program; NotImplemented if one does. */
@@ -414,7 +304,7 @@ static void *run_exclusively(nr_recording *r, void *(*body)(nr_recording *r, voi
     Py_IncRef(r);
     program->running = true; /* until the results are copied out of the program's memory */
     void *results = body(r, given);
-    if (!results) drop_made(r);
+    if (!results) nr_drop_made(r);
     program->running = false;
     Py_DecRef(r);
     return results;
@@ -475,10 +365,12 @@ static void *repeated(nr_recording *r, void *const *given) {
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     bind(r, r->conditions.first_leaves);
-    int32_t status = make_results(r, 0, r->first_results);
+    int32_t status = nr_make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
-    drop_made(r);
     if (status != NORCH_OK || !leave_gradients(r) || (r->restore && !restore(r, given[1]))) return NULL;
+    void *results = give(r);
+    if (!results) return NULL;
+    Py_DecRef(results);
     return Py_NewRef(NR_NONE);
 }
 

@@ -14,7 +14,7 @@ import functools
 import sys
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from traceback import walk_tb
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
@@ -261,7 +261,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                     return self._refused(refusal, out)
                 trace.compare(recording, candidates, leaves, results)
                 if trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
-                    copy_overwritten(recording, results)
+                    results = lib.norch_recorded_results(recording, tuple(results))
                     program = Program(recording, in_tree, out_tree, self.function)
                     program.trace = trace
                     refusal = self._confirm(program, candidates, leaves)
@@ -269,7 +269,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                     refusal = None
                 if refusal:
                     return self._refused(refusal, out)
-            return rebuild(out_tree, iter(each_once(lambda _, x: alias(x) if _is_in_graph(x) else x, results)))
+            return rebuild(out_tree, iter(each_once(lambda x: alias(x) if _is_in_graph(x) else x, results)))
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb, recording),)
             raise
@@ -404,15 +404,10 @@ def explained(error: CaptureError, function: Any, verb: str, recording: Any) -> 
     return text if place is None else f"{text}\n  at {place[0]}:{place[1]}"
 
 
-def copy_overwritten(recording: Any, results: list[Any]) -> None:
-    """Puts copies in place of the results that the next replay writes to."""
-    results[:] = each_once(lambda i, x: lib.norch_cast(x, x._dtype) if lib.norch_is_own(recording, i) else x, results)
-
-
-def each_once(function: Callable[[int, Any], Any], results: list[Any]) -> list[Any]:
-    """function(position, result) of each, once for those that are one object."""
+def each_once(function: Callable[[Any], Any], results: Iterable[Any]) -> list[Any]:
+    """function(result) of each, once for those that are one object."""
     made: dict[int, Any] = {}
-    for i, x in enumerate(results):
+    for x in results:
         if id(x) not in made:
-            made[id(x)] = function(i, x)
+            made[id(x)] = function(x)
     return [made[id(x)] for x in results]

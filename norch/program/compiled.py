@@ -12,7 +12,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
 from ..nn.module import Module
-from .captured import CapturedFunction, copy_overwritten, explained, line, refusal_of
+from .captured import CapturedFunction, explained, line, refusal_of
 from .joint import JointReplay, State, TracedFunction, TracedNode
 from .listing import Program
 from .trace import Trace
@@ -140,7 +140,7 @@ class CompiledFunction(CapturedFunction):
             if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                 why = refusal_of(recording)
                 return out if self._is_for_once(why) else self._refused(why, out, kind)
-            copy_overwritten(recording, results)
+            results = lib.norch_recorded_results(recording, tuple(results))
             program = Program(recording, in_tree, out_tree, self.function)
             program.trace = trace
             self._keep(program, candidates, leaves, kind)

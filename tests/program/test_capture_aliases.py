@@ -1,0 +1,230 @@
+"""Results of replays that share memory: with each other, with arguments, with tensors from before, and with .grad. What
+the program does with them between the calls, such as writing to one, has the effect that it has without capture."""
+
+import pytest
+
+import norch
+from norch import nn, optim
+from norch._binding.library import lib
+
+pytestmark = pytest.mark.host
+
+CALLS = 9
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+CASES = {}  # each is a generator: gets what wraps functions, and yields what is compared
+
+
+def inputs():
+    generator = norch.Generator().manual_seed(0)
+    return [norch.randn(3, 5, generator=generator) for _ in range(CALLS)]
+
+
+def step_of(wrap, give):
+    """A training step that returns give(the weight), the weight, and the optimizer."""
+    w = nn.Parameter(norch.ones(3, 5))
+    optimizer = optim.SGD([w], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (w * x * w).sum().backward()
+        return give(w)
+
+    return wrap(step), w, optimizer
+
+
+@case
+def gradient_is_returned(wrap):
+    step, w, optimizer = step_of(wrap, lambda w: w.grad)
+    kept = []
+    for x in inputs():
+        kept.append(step(x))
+        optimizer.step()
+        yield [*kept, w.grad, w], kept[-1] is w.grad
+
+
+@case
+def returned_gradient_is_written_to(wrap):
+    step, w, optimizer = step_of(wrap, lambda w: (w.sum().detach(), [w.grad]))
+    for x in inputs():
+        _, (grad,) = step(x)
+        grad.clamp_(-0.5, 0.5)
+        optimizer.step()
+        yield [w, w.grad]
+
+
+@case
+def views_of_a_gradient(wrap):
+    step, w, optimizer = step_of(wrap, lambda w: (w.grad[0], w.grad.t(), w.grad.detach()))
+    for x in inputs():
+        found = step(x)
+        optimizer.step()
+        yield [*found, w.grad, w]
+
+
+@case
+def gradient_of_an_argument(wrap):
+    def step(x):
+        (x * x).sum().backward()
+        return x.grad
+
+    step = wrap(step)
+    x = norch.zeros(3, 5, requires_grad=True)
+    kept = []
+    for value in inputs():
+        with norch.no_grad():
+            x.copy_(value)
+        x.grad = None
+        kept.append(step(x))
+        yield [*kept, x.grad]
+
+
+@case
+def gradient_that_two_have(wrap):
+    a, b = nn.Parameter(norch.ones(3, 5)), nn.Parameter(norch.ones(3, 5))
+
+    def step(x):
+        a.grad = b.grad = None
+        (a * x).sum().backward()
+        b.grad = a.grad
+        return a.grad
+
+    step = wrap(step)
+    for x in inputs():
+        step(x).add_(1)
+        yield [a.grad, b.grad]
+
+
+@case
+def views_of_one_result(wrap):
+    def function(x):
+        y = x * 2
+        return y, y[0], y.t(), y[:, ::2], y[:, 1]
+
+    function = wrap(function)
+    for x in inputs():
+        found = function(x)
+        yield found
+        found[0].add_(1)
+        yield found
+
+
+@case
+def parts_of_results(wrap):
+    function = wrap(lambda x: ((x * 2)[:, 1], (x * 3)[::2, ::2], (x * 4)[1], (x * 5).chunk(2, 1), (x > 0)[:, 2]))
+    for x in inputs():
+        column, part, row, (left, right), mask = function(x)
+        yield column, part, row, left, right, mask
+        yield [column.sum(), part.sum(0), part.softmax(-1), left.cumsum(1), right @ right.t()]
+
+
+@case
+def overlapping_result(wrap):
+    function = wrap(lambda x: ((x * 2)[0].expand(4, 5), (x * 2).unfold(1, 3, 1)))
+    for x in inputs():
+        yield function(x)
+
+
+@case
+def views_of_an_argument(wrap):
+    function = wrap(lambda x: (x[1:], x.t(), x.detach(), x * 2))
+    for x in inputs():
+        found = function(x)
+        found[0].zero_()
+        found[2][:, 0] = 7
+        yield *found, x
+
+
+@case
+def views_of_state(wrap):
+    state, w = norch.zeros(3, 5), nn.Parameter(norch.ones(4))
+
+    def function(x):
+        with norch.no_grad():
+            state.add_(x)
+            w.mul_(1.5)
+        return state[:2], state.t(), w.detach(), w.data
+
+    function = wrap(function)
+    for x in inputs():
+        found = function(x)
+        found[0].mul_(0.5)
+        found[2].add_(1)
+        yield *found, state, w
+
+
+@case
+def versions_of_views(wrap):
+    def function(x):
+        y = x * 2
+        return y, y[1:], x[1:]
+
+    function, w = wrap(function), norch.ones(2, 5, requires_grad=True)
+    for i, x in enumerate(inputs()):
+        y, part, of_argument = function(x)
+        loss = (w * (part if i % 2 else of_argument)).sum()
+        (y if i % 2 else x).add_(1)
+        with pytest.raises(RuntimeError):  # what the gradient needs was written to
+            loss.backward()
+        yield [y, part]
+
+
+@case
+def no_elements(wrap):
+    function = wrap(lambda x: (x[:0] * 2, (x[:0] * 2).t(), norch.empty(0)))
+    for x in inputs():
+        yield function(x)
+
+
+def facts(found):
+    """Values, shapes and strides of tensors; other values themselves."""
+    if isinstance(found, norch.Tensor):
+        return found.tolist(), tuple(found.shape), found.stride()
+    return [facts(one) for one in found] if isinstance(found, (list, tuple)) else found
+
+
+def run(name, wrap):
+    return [facts(found) for found in CASES[name](wrap)]
+
+
+@pytest.mark.parametrize("how", ["capture", "compile"])
+@pytest.mark.parametrize("name", CASES)
+def test_results_share_what_they_share_without_capture(name, how):
+    if (name, how) == ("gradient_of_an_argument", "compile"):
+        pytest.skip("compile refuses it")
+    made = []
+
+    def wrap(function):
+        made.append(getattr(norch, how)(function))
+        return made[-1]
+
+    assert run(name, wrap) == run(name, lambda function: function)
+    assert made[0].recordings() == 1
+
+
+def test_a_recorded_write_to_a_view_of_an_argument_raises():
+    function = norch.capture(lambda x: x[:2])
+    for _ in range(4):
+        view = function(norch.ones(4))
+    with pytest.raises(RuntimeError, match="mul_"):
+        view.mul_(norch.ones(2, requires_grad=True))
+
+
+def test_results_over_one_memory_have_one_piece_of_it():
+    def function(x):
+        y = x * 2
+        return y[0], y[1]
+
+    function = norch.capture(function)
+    x = norch.ones(2, 1000)
+    for _ in range(4):
+        function(x)
+    before = lib.norch_live_bytes()
+    found = [function(x) for _ in range(5)]
+    assert lib.norch_live_bytes() - before == 5 * 8000
+    assert len({one.untyped_storage().data_ptr() for pair in found for one in pair}) == 5
