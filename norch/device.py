@@ -116,12 +116,14 @@ def device_of(x: Any) -> device:
 class _Current:
     """The current CUDA device, and the default device of new tensors."""
 
-    cuda: int = 0
-    default: device = CPU
+    def __init__(self) -> None:
+        self.cuda: int = 0
+        self.default: device = CPU
 
 
 current = _Current()
 _defaults_before: list[device] = []  # what with statements restore
+_defaults: dict[device, device] = {}
 
 
 _CPU_CODE = CPU.code, 0
@@ -155,7 +157,8 @@ def set_default_device(device: Any) -> None:
     >>> norch.set_default_device(None)
     """
     wanted = CPU if device is None else _named(device)
-    current.default = CPU if wanted.code == CPU.code else wanted
+    # one object for each, which recordings compare
+    current.default = CPU if wanted.code == CPU.code else _defaults.setdefault(wanted, wanted)
 
 
 def get_default_device() -> device:

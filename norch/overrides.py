@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
+from ._binding.library import lib
 from ._package import override as _override
 from ._package.exports import publish
 from ._package.guard import Guard
@@ -40,25 +41,27 @@ __all__ = [
 class DisableTorchFunctionSubclass(Guard):
     """A context in which classes override nothing; modes still do."""
 
+    _modes = True  # whether modes still do
+
     def __init__(self) -> None:
         self._restores: list[Callable[[], Any]] = []
-
-    def __enter__(self) -> None:
-        self._restores.append(functools.partial(setattr, state, "disabled", state.disabled))
-        state.disabled = True
-
-
-class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """A context in which neither classes nor modes override anything."""
 
     def __enter__(self) -> None:
         disabled, modes = state.disabled, state.modes
 
         def restore() -> None:
+            lib.norch_captured_slow_path(-1)
             state.disabled, state.modes = disabled, modes
 
+        lib.norch_captured_slow_path(1)
         self._restores.append(restore)
-        state.disabled, state.modes = True, ()
+        state.disabled, state.modes = True, modes if self._modes else ()
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A context in which neither classes nor modes override anything."""
+
+    _modes = False
 
 
 class TorchFunctionMode:

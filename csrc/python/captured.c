@@ -5,12 +5,12 @@
 #include "holder.h"
 #include "recording.h"
 
-static bool with_hooks; /* on saved tensors, of a thread: Python must see whether of this one */
+static int64_t reasons; /* why Python must see whether this thread has hooks or a mode that replays do not know */
 
-/* captured_slow_path(): from now on all calls go to _call_slow_path(), as saved_tensors_hooks() was used. */
+/* captured_slow_path(change): adds to the number of reasons for which all calls go to _call_slow_path(). */
 NR_BUILTIN(captured_slow_path) {
-    if (!nr_counted("captured_slow_path", 0, n)) return NULL;
-    with_hooks = true;
+    if (!nr_counted("captured_slow_path", 1, n)) return NULL;
+    reasons += PyLong_AsLongLong(given[0]);
     return Py_NewRef(NR_NONE);
 }
 
@@ -35,7 +35,7 @@ static void *replayed(nr_holder *self, void *program, void *out, void *arguments
 
 static void *call(nr_holder *self, void *arguments, void *named) {
     void *latest = self->held[0], *program = self->held[1]; /* NULL before the first reset() */
-    if (!latest || !program || latest == NR_NONE || with_hooks || (named && PyDict_Size(named)))
+    if (!latest || !program || latest == NR_NONE || reasons || (named && PyDict_Size(named)))
         return call_slow_path(self, arguments, named);
     if (nr_modes() & NR_CASTING) /* Python looks up the recording for the setting */
         return call_slow_path(self, arguments, named);

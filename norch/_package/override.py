@@ -23,6 +23,7 @@ from types import (
     WrapperDescriptorType,
 )
 
+from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
 from ..device import device
@@ -372,6 +373,7 @@ _active = 0  # modes in all threads
 def change_modes(change: int) -> None:
     """Counts a mode that begins (1) or ends (-1). While there is one all methods look for it, of plain tensors too."""
     begin()
+    lib.norch_captured_slow_path(change)
     with _lock:
         _change_modes(change)
 

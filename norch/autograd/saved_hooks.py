@@ -95,7 +95,7 @@ def _install() -> None:
         slot.__set__(self, _packed(slot.__get__(self)))  # now: record() compares them with outputs
         return result
 
-    lib.norch_captured_slow_path()  # a recording knows nothing of hooks
+    lib.norch_captured_slow_path(1)  # a recording knows nothing of hooks
     lib.norch_pack_saved(_packed)
     Function._record = recorded  # type: ignore[method-assign]
     for cls, stands in ((Function, of_functions), (OpNode, of_operations)):

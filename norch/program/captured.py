@@ -27,6 +27,7 @@ from ..autograd.autocast import current
 from ..autograd.levels import within
 from ..autograd.node import Leaf
 from ..errors import PACKAGE, CaptureError, Error, frame_of_user, stacklevel_of_user
+from ..tensor import Tensor
 from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
@@ -212,7 +213,9 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
 
     def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
         # norch_recording: an enclosing captured function is traced. Within vmap, batching rules make other calls.
-        if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels or saved_hooks.are_active():
+        if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
+            return self.function(*args, **kwargs)
+        if saved_hooks.are_active() or _is_overridden():
             return self.function(*args, **kwargs)
         in_tree, leaves = _flatten_arguments(args, kwargs)
         program, out = self._replay_matching(lib.norch_replay, in_tree, leaves)
@@ -256,7 +259,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 return self._refused(_LIVE, out)
             self._called_before = True
             if recording is not None:
-                refusal = trace.add_guards(recording, self.function, leaves)
+                refusal = trace.add_guards(recording, self.function, leaves) or unfit_result(recording, results)
                 if refusal:
                     return self._refused(refusal, out)
                 trace.compare(recording, candidates, leaves, results)
@@ -342,9 +345,31 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         return None
 
 
+def _is_overridden() -> bool:
+    """Whether a TorchFunctionMode gets the calls of this thread, or subclasses override nothing in it."""
+    override = sys.modules.get("norch._package.override")
+    return override is not None and (bool(override.state.modes) or override.state.disabled)
+
+
 def _is_in_graph(x: Any) -> bool:
     """Whether x requires grad and is no leaf."""
     return x._node is not None and type(x._node) is not Leaf
+
+
+def unfit_result(recording: Any, results: list[Any]) -> str | None:
+    """What a result that the function makes is beside its elements and its graph: a replay makes plain tensors."""
+    for x in results:
+        if lib.norch_is_external(recording, x):
+            continue
+        if type(x) is not Tensor:
+            return f"a result is of class {type(x).__name__}; return a plain Tensor, and make one of that class of it"
+        if type(x._node) is Leaf:
+            return "a result that it makes requires grad; call requires_grad_() after the call"
+        if x._grad is not None:
+            return "a result that it makes has a .grad; return that too"
+        if x.__dict__:
+            return f"a result has an attribute ({next(iter(x.__dict__))}) of the program's; set it after the call"
+    return None
 
 
 def _name_of(function: Any) -> str:

@@ -57,7 +57,7 @@ class ClassUnchanged:
         self.cls, self.rows = cls, rows
 
     def __call__(self) -> bool:
-        getattr(self.cls, "__doc__", None)  # gives the class a version
+        type.__getattribute__(self.cls, "__reduce__")  # a look-up in the class gives it a version
         return next(changes(self.rows), None) is None
 
 

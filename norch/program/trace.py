@@ -34,6 +34,7 @@ from .._package.recording import here, unseen
 from .._tensor.handle import Handle, alias, next_seq
 from ..autograd.autocast import fresh_cast_cache
 from ..autograd.reachable import reachable
+from ..device import current as devices
 from ..nn._watch import watching
 from ..nn.module import Module
 from ..tensor import Tensor
@@ -154,6 +155,8 @@ class Trace:
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
         """Adds guards for all that Python read. A text: what it read cannot be compared."""
+        for name, value in vars(devices).items():
+            self.guard(vars(devices), name, value)
         return self._add_guards(self.guards, recording, function, leaves)
 
     def add_backward_guards(self, recording: Any) -> str | None:

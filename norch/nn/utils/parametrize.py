@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ..._package.exports import publish
+from ..._package.recording import here
 from ...autograd import no_grad
 from ...errors import ArgumentError
 from ...tensor import Tensor
@@ -74,6 +75,8 @@ class ParametrizationList(ModuleList):
 
     def forward(self) -> Tensor:
         """The value of the attribute."""
+        if here.trace is not None:
+            here.trace.guard(globals(), "_cache", _cache)
         if _cache is not None and self in _cache:
             return _cache[self]
         first, *rest = self
