@@ -147,6 +147,8 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data);
 void nr_program_divide(nr_program *program);
 /* Replaces the slab by another storage of its size, in all plans. */
 void nr_program_move(nr_program *program, norch_storage *slab);
+/* Replaces the memory of a block that stays in use, in all plans; takes over the reference to it. */
+void nr_program_renew(nr_program *program, int32_t block, norch_storage *storage);
 /* Called before the first part of a divided program: gives it a new slab if an earlier run may still need the present
  * one. */
 int32_t nr_program_clear_slab(nr_program *program);

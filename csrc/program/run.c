@@ -70,6 +70,16 @@ void nr_program_move(nr_program *program, norch_storage *slab) {
     program->slab = slab;
 }
 
+void nr_program_renew(nr_program *program, int32_t of, norch_storage *storage) {
+    nr_block *block = &program->blocks[of];
+    for (int64_t u = 0; u < program->use_count; u++)
+        if (program->uses[u].block == of) *program->uses[u].at = (char *)storage->data + program->uses[u].offset;
+    nr_program_free_graphs(program); /* they have the addresses of the old one */
+    nr_storage_release(block->storage);
+    block->storage = storage;
+    block->data = storage->data;
+}
+
 int32_t nr_program_clear_slab(nr_program *program) {
     if (!program->slab || atomic_load(&program->slab->references) == 1) return NORCH_OK;
     norch_storage *slab = nr_storage_make(program->slab->backend, program->slab->bytes);

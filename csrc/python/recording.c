@@ -47,7 +47,7 @@ static void drop(void *field) {
     for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                                  \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->restore) DO((r)->kept)
 
-static int traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
+int nr_recording_traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
     int status = visit(r->type, argument);
 #define VISIT(object) \
     if (!status && (object)) status = visit(object, argument);
@@ -76,6 +76,7 @@ static void clear_log(nr_log *log) {
 static int clear(nr_recording *r) {
     if (!r->ready && nr_observer_here() == (nr_observer *)r->program) nr_observe(NULL);
     r->ready = false;
+    nr_recordings_changed();
     EACH_OBJECT(r, DROP)
     clear_log(&r->log);
     forget_guards(&r->conditions.guards);
@@ -89,6 +90,7 @@ static int clear(nr_recording *r) {
 static void dealloc(nr_recording *r) {
     void *type = r->type;
     PyObject_GC_UnTrack(r);
+    nr_recording_unlist(r);
     clear(r);
     if (r->program) nr_program_free(r->program);
     nr_free(r->conditions.leaves);
@@ -108,7 +110,7 @@ static void dealloc(nr_recording *r) {
 static bool make_type(void) {
     if (nr_recording_type) return true;
     nr_slot slots[] = {FUNCTION(NR_SLOT_DEALLOC, dealloc),
-                       FUNCTION(NR_SLOT_TRAVERSE, traverse),
+                       FUNCTION(NR_SLOT_TRAVERSE, nr_recording_traverse),
                        FUNCTION(NR_SLOT_CLEAR, clear),
                        {0, NULL}};
     nr_spec spec = {"norch.Recording", sizeof(nr_recording), 0,
@@ -154,6 +156,7 @@ NR_BUILTIN(record_begin) {
         return NULL;
     }
     r->program = program;
+    nr_recording_list(r);
     r->log.joins = PyObject_IsTrue(given[4]) == 1;
     r->log.line = Py_XNewRef(given[1]);
     r->counter = Py_NewRef(given[2]);
@@ -455,6 +458,7 @@ static int32_t place_gradients(nr_recording *r, void *results) {
             NR_TRY(nr_recording_keep(r, used->grad_after));
         else
             drop(&used->grad_after);
+        used->renews = used->grad_after && nr_may_renew(r, used);
     }
     return NORCH_OK;
 }
@@ -469,9 +473,11 @@ static void hold(nr_conditions *c, const norch_storage *storage) {
     if (storage->bytes) c->held[c->held_count++] = (nr_span){data, data + storage->bytes};
 }
 
-static int32_t list_held(nr_recording *r) {
+int32_t nr_recording_list_held(nr_recording *r) {
     const nr_program *program = r->program;
     nr_conditions *c = &r->conditions;
+    nr_free(c->held);
+    c->held_count = 0;
     if (!(c->held = nr_malloc((size_t)(program->block_count + r->used_count + 1) * sizeof *c->held)))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < program->block_count; i++) {
@@ -509,7 +515,7 @@ static int32_t end(nr_recording *r, void *leaves, void *results) {
     NR_TRY(finish_program(r, results));
     place_results(r);
     NR_TRY(place_gradients(r, results));
-    return list_held(r);
+    return nr_recording_list_held(r);
 }
 
 /* record_end(recording, arguments, results, copies, alone, fuses): ends a recording, which then can be run. False if it
@@ -533,5 +539,6 @@ NR_BUILTIN(record_end) {
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;
     clear_log(&r->log);
+    nr_recordings_changed();
     return PyBool_FromLong(r->ready);
 }

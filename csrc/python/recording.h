@@ -63,6 +63,8 @@ typedef struct nr_used {
     bool sets_grad;      /* a run leaves grad_after in .grad, */
     void *grad_after;
     int64_t result; /* or this result, which is .grad too; -1: none */
+    bool renews; /* if the program holds grad_after, a run makes a new one (kept.c); the references to it and to its */
+    int64_t held, held_memory, counted; /* memory that recordings have, and when they were counted */
 } nr_used;
 
 /* An argument, as it was when recorded. */
@@ -168,7 +170,8 @@ static inline bool nr_is_id(const nr_conditions *c, const void *object) {
 }
 
 /* log: while it records. conditions, used: before a run. used, results: after it. */
-typedef struct nr_recording {
+typedef struct nr_recording nr_recording;
+struct nr_recording {
     intptr_t references; /* the first two fields are those of every Python object */
     void *type;
     nr_program *program;
@@ -190,13 +193,15 @@ typedef struct nr_recording {
     nr_kept *keeps;
     int64_t headers_replaced; /* nr_headers_replaced when the headers were last compared */
     int64_t keep_count, keep_capacity;
+    nr_recording *next; /* in the list of all */
     void *restore;      /* of Python: puts what the function stores where it does so */
     bool always_stores; /* it is always called: the function stores arguments; else if one of the stores has changed */
     nr_guards stores;
-} nr_recording;
+};
 
 /* Newer versions of CPython keep the reference count in the lower half only. */
-static inline bool nr_is_ours_alone(const norch_tensor *x) { return (uint32_t)x->references == 1; }
+static inline int64_t nr_references_of(const norch_tensor *x) { return (uint32_t)x->references; }
+static inline bool nr_is_ours_alone(const norch_tensor *x) { return nr_references_of(x) == 1; }
 
 /* What Python reads of tensors besides shapes and dtypes. */
 enum {
@@ -252,6 +257,16 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
 int32_t nr_make_results(nr_recording *recording, int64_t from, int64_t to);
 void *nr_give_results(nr_recording *recording, int64_t from, int64_t to);
 void nr_drop_made(nr_recording *recording);
+/* kept.c: adds to the list of recordings; takes one out; notes that one holds other tensors than before. */
+void nr_recording_list(nr_recording *recording);
+void nr_recording_unlist(const nr_recording *recording);
+void nr_recordings_changed(void);
+/* Whether a gradient that the function makes can be replaced by a new one; replaces those that the program holds. */
+bool nr_may_renew(const nr_recording *recording, const nr_used *one);
+int32_t nr_renew_gradients(nr_recording *recording);
+/* recording.c: visits the objects that a recording refers to; lists the memory that no argument may overlap. */
+int nr_recording_traverse(nr_recording *recording, int (*visit)(void *object, void *argument), void *argument);
+int32_t nr_recording_list_held(nr_recording *recording);
 /* Notes a tensor that the function made, whose header must stay as it is. */
 int32_t nr_recording_keep(nr_recording *recording, norch_tensor *x);
 /* Notes a tensor that a call takes or Python reads, if it is from before the recording. */

@@ -224,6 +224,7 @@ static void *run(nr_recording *r, void *leaves) {
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
+    if (nr_renew_gradients(r) != NORCH_OK) return NULL;
     bind(r, r->conditions.first_leaves);
     if (nr_make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
@@ -364,6 +365,7 @@ static void *repeated(nr_recording *r, void *const *given) {
     const int may = r->program->divided ? 0 : may_run(r, given[1]);
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
+    if (nr_renew_gradients(r) != NORCH_OK) return NULL;
     bind(r, r->conditions.first_leaves);
     int32_t status = nr_make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);

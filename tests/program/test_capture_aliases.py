@@ -84,6 +84,68 @@ def gradient_of_an_argument(wrap):
         yield [*kept, x.grad]
 
 
+def kept_gradients(wrap, keep):
+    """What keep(the gradients) gives of each step, and stays as it is in later ones."""
+    model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 1))
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    with norch.no_grad():
+        for p in model.parameters():
+            p.copy_(norch.linspace(-1, 1, p.numel()).view(p.shape))
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss.detach()
+
+    step, kept = wrap(step), []
+    for i, x in enumerate(inputs()):
+        loss = step(x)
+        kept.append(keep([p.grad for p in model.parameters()]))
+        if i % 3 == 2:
+            kept.pop(0)
+        yield [*kept, loss, *model.parameters(), *(p.grad for p in model.parameters())]
+
+
+@case
+def gradients_are_kept(wrap):
+    yield from kept_gradients(wrap, list)
+
+
+@case
+def one_gradient_is_kept(wrap):
+    yield from kept_gradients(wrap, lambda grads: grads[2])
+
+
+@case
+def views_of_gradients_are_kept(wrap):
+    yield from kept_gradients(wrap, lambda grads: [grad[0] for grad in grads])
+
+
+@case
+def arrays_of_gradients_are_kept(wrap):
+    for *kept, loss, a, b, c, d, e, f, g, h in kept_gradients(wrap, lambda grads: grads[0].numpy()):
+        yield [norch.tensor(array) for array in kept], loss, a, b, c, d, e, f, g, h
+
+
+@case
+def gradients_that_two_parameters_have_are_kept(wrap):
+    a, b = nn.Parameter(norch.ones(3, 5)), nn.Parameter(norch.ones(3, 5))
+
+    def step(x):
+        a.grad = b.grad = None
+        (a * x).sum().backward()
+        b.grad = a.grad
+
+    step, kept = wrap(step), []
+    for x in inputs():
+        step(x)
+        kept.append(b.grad)
+        yield [*kept, a.grad], a.grad is b.grad
+
+
 @case
 def gradient_that_two_have(wrap):
     a, b = nn.Parameter(norch.ones(3, 5)), nn.Parameter(norch.ones(3, 5))
@@ -205,6 +267,59 @@ def test_results_share_what_they_share_without_capture(name, how):
 
     assert run(name, wrap) == run(name, lambda function: function)
     assert made[0].recordings() == 1
+
+
+def test_gradients_of_two_recordings_are_kept():
+    def run(wrap):
+        w, kept, found = nn.Parameter(norch.ones(5)), [], []
+
+        def step(x):
+            w.grad = None
+            (w * x).sum().backward()
+
+        step = wrap(step)
+        for i, x in enumerate(2 * inputs()):
+            step(x if i < 8 or i % 3 else x[:2])
+            kept.append(w.grad)
+            found.append(facts(kept))
+        return found, step
+
+    wanted, (found, step) = run(lambda f: f)[0], run(norch.capture)
+    assert found == wanted and step.recordings() == 2
+
+
+def test_gradients_that_another_captured_function_reads_stay_in_their_memory():
+    w = nn.Parameter(norch.ones(5))
+    optimizer = optim.SGD([w], lr=0.1)
+
+    def gradient(x):
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+
+    gradient, step = norch.capture(gradient), norch.capture(optimizer.step)
+    places = set()
+    for i in range(12):
+        gradient(norch.ones(5))
+        step()
+        if i > 6:
+            places.add(w.grad.data_ptr())
+    assert len(places) == 1 and gradient.recordings() == step.recordings() == 1
+
+
+def test_gradients_that_are_dropped_again_leave_no_memory():
+    w = nn.Parameter(norch.ones(1000))
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+
+    step, kept = norch.capture(step), []
+    for i in range(60):
+        step(norch.ones(1000))
+        kept = [*kept, w.grad][-3:]
+        if i == 10:
+            before = lib.norch_live_bytes()
+    assert lib.norch_live_bytes() == before
 
 
 def test_a_recorded_write_to_a_view_of_an_argument_raises():
