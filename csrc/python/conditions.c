@@ -5,24 +5,23 @@
 
 static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }
 
-/* record_conditions(recording, guards, those of the backward part, watches or None, before_run, after_run, stores,
- * restore, always_stores, kept): when a run is possible, and what Python does before and after it. Without watches
- * before_run is always called; restore(*arguments) is called if one of the stores has changed, or always. */
+/* record_conditions(recording, guards, those of the backward part, watches or None, before_run, after_run, restore,
+ * stored, kept): when a run is possible, and what Python does before and after it. Without watches before_run is always
+ * called; restore(results, arguments) puts copies of the tensors `stored` somewhere. */
 NR_BUILTIN(record_conditions) {
-    nr_recording *r = n == 10 ? nr_recording_of("record_conditions", given[0]) : NULL;
+    nr_recording *r = n == 9 ? nr_recording_of("record_conditions", given[0]) : NULL;
     if (!r || r->ready || r->conditions.guards.containers) {
-        PyErr_SetString(PyExc_TypeError, "record_conditions: takes ten arguments, once for each recording");
+        PyErr_SetString(PyExc_TypeError, "record_conditions: takes nine arguments, once for each recording");
         return NULL;
     }
     r->always_asks = given[3] == NR_NONE;
     r->before_run = optional(given[4]);
     r->after_run = optional(given[5]);
-    r->restore = optional(given[7]);
-    r->always_stores = PyObject_IsTrue(given[8]) == 1;
-    r->kept = optional(given[9]);
+    r->restore = optional(given[6]);
+    r->stored = Py_NewRef(given[7]);
+    r->kept = optional(given[8]);
     if (nr_guards_read(&r->conditions.guards, given[1]) != NORCH_OK ||
-        nr_guards_read(&r->later, given[2]) != NORCH_OK || nr_guards_read(&r->watches, given[3]) != NORCH_OK ||
-        nr_guards_read(&r->stores, given[6]) != NORCH_OK)
+        nr_guards_read(&r->later, given[2]) != NORCH_OK || nr_guards_read(&r->watches, given[3]) != NORCH_OK)
         return NULL;
     return Py_NewRef(NR_NONE);
 }

@@ -6,23 +6,6 @@
 #include "../core/memory.h"
 #include "recording.h"
 
-static nr_recording *all;   /* the recordings that are alive, as a list */
-static int64_t changes = 1; /* grows when they may hold other tensors */
-
-void nr_recording_list(nr_recording *r) {
-    r->next = all;
-    all = r;
-}
-
-void nr_recording_unlist(const nr_recording *r) {
-    nr_recording **at = &all;
-    while (*at && *at != r) at = &(*at)->next;
-    if (*at) *at = r->next;
-    changes++;
-}
-
-void nr_recordings_changed(void) { changes++; }
-
 typedef struct counter {
     const void *object;
     int64_t found;
@@ -39,7 +22,7 @@ static void count(nr_used *one) {
     const norch_storage *storage = ((norch_tensor *)one->grad_after)->storage;
     counter c = {.object = one->grad_after};
     one->held_memory = 1; /* by the gradient */
-    for (nr_recording *r = all; r; r = r->next) {
+    for (nr_recording *r = nr_recordings; r; r = r->next) {
         nr_recording_traverse(r, count_one, &c);
         for (int64_t b = 0; r->program && b < r->program->block_count; b++) {
             const nr_block *block = &r->program->blocks[b];
@@ -47,19 +30,12 @@ static void count(nr_used *one) {
         }
     }
     one->held = c.found;
-    one->counted = changes;
+    one->counted = nr_recordings_changes;
 }
 
 static bool is_free(const nr_used *one, int64_t gradients) {
     const norch_tensor *grad = one->grad_after;
     return nr_references_of(grad) == one->held + gradients && grad->storage->references == one->held_memory;
-}
-
-bool nr_may_renew(const nr_recording *r, const nr_used *one) {
-    const norch_tensor *grad = one->grad_after;
-    const int32_t block = nr_program_find(r->program, grad->storage);
-    return block >= 0 && r->program->blocks[block].kind == NR_KEPT && grad->storage->references == 2 && !r->restore &&
-           !nr_guards_name(&r->conditions.guards, grad);
 }
 
 /* Puts a new tensor over new memory in place of a gradient. */
@@ -102,7 +78,8 @@ static int32_t renew(nr_recording *r, norch_tensor *before) {
 int32_t nr_renew_gradients(nr_recording *r) {
     for (int64_t i = 0; i < r->used_count; i++) {
         nr_used *one = &r->used[i];
-        if (!one->renews || (one->counted == changes && is_free(one, one->x->grad == one->grad_after))) continue;
+        if (!one->renews || (one->counted == nr_recordings_changes && is_free(one, one->x->grad == one->grad_after)))
+            continue;
         count(one);
         int64_t gradients = 0;
         for (int64_t k = 0; k < r->used_count; k++) gradients += r->used[k].x->grad == one->grad_after;

@@ -39,13 +39,12 @@ static void drop(void *field) {
     EACH_GUARDED((r)->conditions.guards, DO)                                                               \
     EACH_GUARDED((r)->later, DO)                                                                           \
     EACH_GUARDED((r)->watches, DO)                                                                         \
-    EACH_GUARDED((r)->stores, DO)                                                                          \
     for (int64_t i_ = 0; i_ < (r)->result_count; i_++) {                                                   \
         DO((r)->results[i_].object)                                                                        \
         DO((r)->results[i_].view) for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x) \
     }                                                                                                      \
     for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                                  \
-    DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->restore) DO((r)->kept)
+    DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->restore) DO((r)->stored) DO((r)->kept)
 
 int nr_recording_traverse(nr_recording *r, int (*visit)(void *object, void *argument), void *argument) {
     int status = visit(r->type, argument);
@@ -76,13 +75,12 @@ static void clear_log(nr_log *log) {
 static int clear(nr_recording *r) {
     if (!r->ready && nr_observer_here() == (nr_observer *)r->program) nr_observe(NULL);
     r->ready = false;
-    nr_recordings_changed();
+    nr_recordings_changes++;
     EACH_OBJECT(r, DROP)
     clear_log(&r->log);
     forget_guards(&r->conditions.guards);
     forget_guards(&r->later);
     forget_guards(&r->watches);
-    forget_guards(&r->stores);
     r->conditions.leaf_count = r->used_count = r->result_count = r->keep_count = 0;
     return 0;
 }
@@ -539,6 +537,6 @@ NR_BUILTIN(record_end) {
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;
     clear_log(&r->log);
-    nr_recordings_changed();
+    nr_recordings_changes++;
     return PyBool_FromLong(r->ready);
 }

@@ -193,10 +193,8 @@ struct nr_recording {
     nr_kept *keeps;
     int64_t headers_replaced; /* nr_headers_replaced when the headers were last compared */
     int64_t keep_count, keep_capacity;
-    nr_recording *next; /* in the list of all */
-    void *restore;      /* of Python: puts what the function stores where it does so */
-    bool always_stores; /* it is always called: the function stores arguments; else if one of the stores has changed */
-    nr_guards stores;
+    nr_recording *next;     /* in the list of all */
+    void *restore, *stored; /* of Python: puts what the function stores where it does so; the list of what it copies */
 };
 
 /* Newer versions of CPython keep the reference count in the lower half only. */
@@ -257,12 +255,15 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
 int32_t nr_make_results(nr_recording *recording, int64_t from, int64_t to);
 void *nr_give_results(nr_recording *recording, int64_t from, int64_t to);
 void nr_drop_made(nr_recording *recording);
-/* kept.c: adds to the list of recordings; takes one out; notes that one holds other tensors than before. */
+/* recording_seen.c: the recordings that are alive, as a list, and a number that grows when they may hold other tensors;
+ * adds to the list; takes one out. */
+extern nr_recording *nr_recordings;
+extern int64_t nr_recordings_changes;
 void nr_recording_list(nr_recording *recording);
 void nr_recording_unlist(const nr_recording *recording);
-void nr_recordings_changed(void);
-/* Whether a gradient that the function makes can be replaced by a new one; replaces those that the program holds. */
+/* Whether a gradient that the function makes can be replaced by a new one. */
 bool nr_may_renew(const nr_recording *recording, const nr_used *one);
+/* kept.c: replaces those that the program holds. */
 int32_t nr_renew_gradients(nr_recording *recording);
 /* recording.c: visits the objects that a recording refers to; lists the memory that no argument may overlap. */
 int nr_recording_traverse(nr_recording *recording, int (*visit)(void *object, void *argument), void *argument);

@@ -101,3 +101,36 @@ void nr_find_grad_rule(const nr_log *log, const nr_program *program, const nr_se
     else if (seen->grad_storage && seen->asked && (!before || before->storage))
         used->rule = NR_GRAD_SOME;
 }
+
+/* ---- the list of recordings, for kept.c ------------------------------------------------------------------- */
+
+nr_recording *nr_recordings;
+int64_t nr_recordings_changes = 1;
+
+void nr_recording_list(nr_recording *r) {
+    r->next = nr_recordings;
+    nr_recordings = r;
+}
+
+void nr_recording_unlist(const nr_recording *r) {
+    nr_recording **at = &nr_recordings;
+    while (*at && *at != r) at = &(*at)->next;
+    if (*at) *at = r->next;
+    nr_recordings_changes++;
+}
+
+/* Whether Python puts copies of a tensor with this memory somewhere. */
+static bool is_stored(const nr_recording *r, const norch_storage *storage) {
+    for (int64_t i = 0; r->stored && i < PyList_Size(r->stored); i++) {
+        const norch_tensor *x = PyList_GetItem(r->stored, i);
+        if (nr_is_tensor(x) && x->storage == storage) return true;
+    }
+    return false;
+}
+
+bool nr_may_renew(const nr_recording *r, const nr_used *one) {
+    const norch_tensor *grad = one->grad_after;
+    const int32_t block = nr_program_find(r->program, grad->storage);
+    return block >= 0 && r->program->blocks[block].kind == NR_KEPT && grad->storage->references == 2 &&
+           !nr_guards_name(&r->conditions.guards, grad) && !is_stored(r, grad->storage);
+}

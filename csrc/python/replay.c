@@ -200,23 +200,17 @@ static void bind(nr_recording *r, int64_t count) {
     }
 }
 
-/* Puts what the function stores where it does so, unless it is there; false after an exception. */
-static __attribute__((noinline)) bool restore(nr_recording *r, void *leaves) {
-    const int held = r->always_stores ? false : nr_guards_hold(&r->stores);
-    if (held) return held > 0;
-    void *done = PyObject_CallObject(r->restore, leaves);
-    if (done) Py_DecRef(done);
-    return done != NULL;
-}
-
-/* The results, which are also the .grad of some tensors. */
-static void *give(nr_recording *r) {
+/* The results, which are also the .grad of some tensors; what the function stores is put where it does so. */
+static void *give(nr_recording *r, void *leaves) {
     void *results = nr_give_results(r, 0, r->first_results);
     for (int64_t i = 0; i < r->used_count && results && r->returns_grads; i++) {
         const nr_used *one = &r->used[i];
         if (one->result >= 0) set_grad(one->x, r->alone ? results : PyTuple_GetItem(results, one->result));
     }
-    return results;
+    if (__builtin_expect(!r->restore, true) || !results) return results;
+    void *done = PyObject_CallFunctionObjArgs(r->restore, results, leaves, NULL);
+    Py_DecRef(done ? done : results);
+    return done ? results : NULL;
 }
 
 static void *run(nr_recording *r, void *leaves) {
@@ -229,8 +223,7 @@ static void *run(nr_recording *r, void *leaves) {
     if (nr_make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
     if (r->after_run && nr_calls_true(r->after_run) < 0) return NULL;
-    if (__builtin_expect(r->restore != NULL, false) && !restore(r, leaves)) return NULL;
-    return give(r);
+    return give(r, leaves);
 }
 
 /* Whether the elements of x were written to after a time (a sequence number). */
@@ -369,8 +362,8 @@ static void *repeated(nr_recording *r, void *const *given) {
     bind(r, r->conditions.first_leaves);
     int32_t status = nr_make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
-    if (status != NORCH_OK || !leave_gradients(r) || (r->restore && !restore(r, given[1]))) return NULL;
-    void *results = give(r);
+    if (status != NORCH_OK || !leave_gradients(r)) return NULL;
+    void *results = give(r, given[1]);
     if (!results) return NULL;
     Py_DecRef(results);
     return Py_NewRef(NR_NONE);

@@ -268,6 +268,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                     program = Program(recording, in_tree, out_tree, self.function)
                     program.trace = trace
                     refusal = self._confirm(program, candidates, leaves)
+                    self._leave_stored(trace, program, results, leaves)
                 elif self._is_for_once(refusal := refusal_of(recording)):
                     refusal = None
                 if refusal:
@@ -279,6 +280,11 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         finally:
             if recording is not None:
                 lib.norch_record_cancel(recording)
+
+    def _leave_stored(self, trace: Trace, program: Program, results: Any, leaves: tuple[Any, ...]) -> None:
+        """Puts copies where the function has put tensors of the recording, if replays will write to these."""
+        if trace.stores and self._programs and self._programs[0] is program:
+            trace.stores(tuple(results), leaves)
 
     def _is_for_once(self, why: str) -> bool:
         """Whether a call alone is not recorded: the program has given a gradient that is there no longer."""

@@ -145,6 +145,7 @@ class CompiledFunction(CapturedFunction):
             program = Program(recording, in_tree, out_tree, self.function)
             program.trace = trace
             self._keep(program, candidates, leaves, kind)
+            self._leave_stored(trace, program, results, leaves)
             return rebuild(out_tree, iter(results))
         except CaptureError as error:
             error.args = (explained(error, self.function, self._verb, recording),)

@@ -43,7 +43,8 @@ from .containers import ComputedNames, Place, Refused
 from .fields import is_a, offset_of
 from .frames import Frames
 from .guards import Guards
-from .written import Stores, Written, are_alike, argument_of, is_tree, tensors_in
+from .tree import flatten, is_tensor
+from .written import Source, Stores, Where, Written, are_alike, argument_of, is_tree, tensors_in
 
 # What is read of tensors by these names; the numbers are those of csrc/python/recording.h.
 _READS = {
@@ -144,10 +145,9 @@ class Trace:
         guards, watches = _by_container(self.guards), self.watches and _by_container(self.watches)
         before_run, after_run = _each(self.before_run), _each(self.after_run)
         backward = _by_container(self.backward_guards)
-        stores, restore = _by_container(self.stores.rows), self.stores or None
-        always = self.stores.has_arguments
+        restore, recorded = self.stores or None, self.stores.recorded
         lib.norch_record_conditions(
-            recording, guards, backward, watches, before_run, after_run, stores, restore, always, self.keep_alive
+            recording, guards, backward, watches, before_run, after_run, restore, recorded, self.keep_alive
         )
         return lib.norch_record_end(recording, given, tuple(results), copy, alone, fuse)
 
@@ -230,8 +230,10 @@ class Trace:
                     else:
                         anew.append((row[2], earlier.place_of(row), now))
             for name, place, x in anew:
+                if self.stores.puts(x):
+                    continue
                 if lib.norch_is_external(recording, x):
-                    self.effects |= {} if self.stores.puts(x) else {name: place}
+                    self.effects[name] = place
                 elif any(x is one for one in results):
                     self.keep_alive.append(alias(x))  # so that replays write to its memory
 
@@ -246,16 +248,25 @@ class Trace:
             made = [x for x in tensors if not lib.norch_is_external(recording, x)]
             given = [i for x in tensors if (i := argument_of(x, leaves)) is not None]
             is_new = where in before and before[where]() is not value
-            if given and is_new and is_tree(value):
-                self.stores.add_arguments(where, value, leaves)
-            elif made and not given and (is_new or is_a(value, (Handle, tuple))):
-                self.stores.add(where, value)
+            has_tree = is_tree(value)
+            if (given and is_new and has_tree) or (made and not given and (is_new or is_a(value, (Handle, tuple)))):
+                self._add_store(recording, where, value, has_tree, leaves, results)
             elif is_a(value, Handle) and where in before and not is_new:
                 self.guards.append(where.row(value))
                 lib.norch_record_read(recording, [leaves[i] for i in given], 0, [])  # they are the same in each call
-            else:
-                continue
-            self.keep_alive += [alias(x) for x in made if any(x is one for one in results)]  # replays write there
+
+    def _add_store(
+        self, recording: Any, where: Where, value: Any, has_tree: bool, leaves: tuple[Any, ...], results: list[Any]
+    ) -> None:
+        tensors = tensors_in(value)
+        is_condition = any(row[-1] is value for row in self.guards)  # that it is there: the function reads it, too
+        if has_tree and not is_condition:
+            held: list[Any] = []
+            flatten(value, held, is_tensor)
+            self.stores.add(where, value, [Source(x, recording, results, leaves) for x in held])
+        else:
+            self.stores.add(where, value, None)
+            self.keep_alive += [alias(x) for x in tensors if any(x is one for one in results)]  # replays write there
 
     def place_of(self, row: Row) -> Place | None:
         """File and line that read what a guard compares."""

@@ -26,6 +26,11 @@ def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None 
     return LEAF
 
 
+def constant(value: Any) -> Any:
+    """The description of a value without leaves."""
+    return (_VALUE, value)
+
+
 def is_tensor(x: Any) -> bool:
     """What counts as a leaf of a result."""
     return is_a(x, Handle)

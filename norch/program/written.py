@@ -11,12 +11,13 @@ from typing import Any
 from weakref import ref
 
 from .._binding.library import lib
-from .._tensor.handle import Handle, Size, version_counter_of
+from .._tensor.handle import Handle, Size, alias, version_counter_of
 from ..autograd.grad_mode import no_grad
 from ..nn.module import Module
+from ..tensor import Tensor
 from .conditions import FIELD, ITEM, Place, Row, found_by, same, slot_of
 from .fields import is_a, offset_of
-from .tree import flatten, has_objects, is_tensor, rebuild
+from .tree import constant, flatten, has_objects, is_tensor, rebuild
 
 _MOST = 1000  # objects that are searched for tensors
 _NOT_SEARCHED = (Module, type, ModuleType, FunctionType, CodeType)
@@ -126,67 +127,82 @@ class Where:
 class Stores:
     """What the function puts somewhere: tensors that it makes, what holds such, and arguments and views of them.
 
-    rows           the conditions that it is there already
-    has_arguments  whether it puts arguments somewhere, so that there is more than conditions can tell
+    recorded  the tensors of the recording whose memory has what is put there
     """
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.recorded: list[Any] = []
         self._values: list[Any] = []
-        self._recorded: list[tuple[Where, Any]] = []
-        self._of_arguments: list[tuple[Where, Any, list[Any]]] = []
+        self._stored: list[tuple[Where, Any, list[Source]]] = []
 
-    def add(self, where: Where, value: Any) -> None:
-        self.rows.append(where.row(value))
-        self._recorded.append((where, value))
+    def add(self, where: Where, value: Any, sources: list[Source] | None) -> None:
+        """sources: those of the tensors of a value for which is_tree() holds; None: another one, which is put there
+        itself."""
+        tree = flatten(value, [], is_tensor) if sources is not None else constant(value)
+        self._stored.append((where, tree, sources or []))
         self._values.append(value)
-
-    def add_arguments(self, where: Where, value: Any, arguments: tuple[Any, ...]) -> None:
-        """value: an argument, a view of one, or a list, tuple or dict of such and other tensors."""
-        leaves: list[Any] = []
-        tree = flatten(value, leaves, is_tensor)
-        self._of_arguments.append((where, tree, [_Source(x, arguments) for x in leaves]))
-        self._values.append(value)
+        self.recorded += [one.x for one in sources if one.is_copied] if sources is not None else tensors_in(value)
 
     def puts(self, value: Any) -> bool:
         return any(value is one for one in self._values)
 
-    @property
-    def has_arguments(self) -> bool:
-        return bool(self._of_arguments)
-
     def __bool__(self) -> bool:
         return bool(self._values)
 
-    def __call__(self, *arguments: Any) -> None:
-        """Puts all there again."""
-        for where, value in self._recorded:
-            where.put(value)
-        for where, tree, leaves in self._of_arguments:
-            where.put(rebuild(tree, iter([one.found(arguments) for one in leaves])))
+    def __call__(self, results: Any, arguments: tuple[Any, ...]) -> None:
+        """Puts all there again, after a replay that gave these results."""
+        given = results if type(results) is tuple else (results,)
+        copies: dict[Any, Any] = {}
+        for where, tree, sources in self._stored:
+            where.put(rebuild(tree, iter([one.found(given, arguments, copies) for one in sources])))
 
 
-class _Source:
-    """A tensor that is put somewhere: the i-th argument, a view of it, or another one."""
+class Source:
+    """Where a tensor that is put somewhere comes from: a result; an argument, or a view of it; a copy of x, which the
+    recording writes; or x itself, which was there before.
+    """
 
-    def __init__(self, x: Any, arguments: tuple[Any, ...]):
-        self._x, self._view = x, None
-        self._i = argument_of(x, arguments)
-        if self._i is not None and x is not arguments[self._i]:
-            offset = x.storage_offset() - arguments[self._i].storage_offset()
+    def __init__(self, x: Any, recording: Any, results: list[Any], arguments: tuple[Any, ...]):
+        self._result = next((i for i, one in enumerate(results) if one is x), None)
+        self._argument = argument_of(x, arguments)
+        self._view: tuple[Any, ...] | None = None
+        if self._argument is not None and x is not arguments[self._argument]:
+            offset = x.storage_offset() - arguments[self._argument].storage_offset()
             self._view = (tuple(x.shape), x.stride(), offset)
-        if self._i is not None:
-            self._x = None
+        is_found = self._result is not None or self._argument is not None
+        is_plain = type(x) is Tensor and not x.__dict__
+        self.is_copied = not is_found and is_plain and not lib.norch_is_external(recording, x)
+        self.x = None if is_found else x
 
-    def found(self, arguments: tuple[Any, ...]) -> Any:
-        if self._i is None:
-            return self._x
-        x = arguments[self._i]
-        if self._view is None:
-            return x
-        shape, strides, offset = self._view
-        with no_grad():
-            return x.as_strided(shape, strides, x.storage_offset() + offset)
+    def found(self, results: tuple[Any, ...], arguments: tuple[Any, ...], copies: dict[Any, Any]) -> Any:
+        if self._result is not None:
+            return results[self._result]
+        if self._argument is None:
+            return _copied(self.x, copies) if self.is_copied else self.x
+        x = arguments[self._argument]
+        return x if self._view is None else _view_of(x, *self._view)
+
+
+def _view_of(x: Any, shape: Any, strides: Any, shift: int) -> Any:
+    with no_grad():
+        return x.as_strided(shape, strides, x.storage_offset() + shift)
+
+
+def _copied(x: Any, copies: dict[Any, Any]) -> Any:
+    """A copy of x with its strides, history and gradient. copies: those that were made so far, {id of a tensor: its
+    copy} and {address and dtype of memory: the copy of it}: those of tensors that share memory share it too."""
+    if (made := copies.get(id(x))) is not None:
+        return made
+    memory = x.untyped_storage()
+    key = memory.data_ptr(), x._dtype
+    with no_grad():
+        if key not in copies:
+            plain = alias(x).detach()
+            copies[key] = plain.as_strided((memory.nbytes() // x.element_size(),), (1,), 0).clone()
+        made = copies[id(x)] = copies[key].as_strided(tuple(x.shape), x.stride(), x.storage_offset())
+    made._view, made._node = None, x._node
+    made._grad = x._grad if x._grad is None else _copied(x._grad, copies)
+    return made
 
 
 def argument_of(x: Any, arguments: tuple[Any, ...]) -> int | None:
