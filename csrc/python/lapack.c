@@ -66,7 +66,7 @@ static void run(void (*f)(void), int64_t count, P const *a) {
 NR_BUILTIN(lapack) {
     const char *signature = n > 2 ? PyCapsule_GetName(given[0]) : NULL;
     void *found = signature ? PyCapsule_GetPointer(given[0], signature) : NULL;
-    if (!found) return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "lapack: takes a capsule with a name");
+    if (!found) return PyErr_Clear(), PyErr_Format(PyExc_TypeError, "lapack: takes a capsule with a name");
     const int64_t batch = PyLong_AsLongLong(given[1]), count = n - 2;
     if (PyErr_Occurred() || nr_note_unseen("LAPACK reads the elements of a tensor") != NORCH_OK) return NULL;
     int64_t wanted = 0;
