@@ -20,6 +20,7 @@ from ._halves import WIDE, rounded_once
 from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error
 from ._out import written
+from ._public import around
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
@@ -34,37 +35,48 @@ def entry(
     autocast: str = "",
     out: bool | None = None,
     name: str = "",
+    takes_out: bool = False,
 ) -> Any:
     """The function that users call. mixed: halves are computed in float32 also beside other floats, by which they are
     otherwise promoted, or refused. out: whether its public form takes out= (_public.py), by default if it takes NumPy's
-    names. name: what errors call it, if not by its own name."""
+    names. name: what errors call it, if not by its own name. takes_out: it takes out= itself, as with NumPy's names."""
     named_in_errors = name or function.__name__
+    renames = numpy or takes_out
 
-    @wraps(function)
-    def entered(*arguments: Any, **named: Any) -> Any:
-        if named and numpy:
-            if "out" in named and (out := named.pop("out")) is not None:
-                return written(entered, arguments, named, out)
-            for theirs, ours in _NUMPY_NAMES.items():
+    def refused(entered: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
+        return instead(entered, arguments, named, renamed_error(error, named_in_errors, (*arguments, *named.values())))
+
+    def with_checks(*arguments: Any, **named: Any) -> Any:
+        if named and renames:
+            if "out" in named and (given := named.pop("out")) is not None:
+                return _into(with_checks, arguments, named, given)
+            for theirs, ours in _NUMPY_NAMES.items() if numpy else ():
                 if theirs in named:
                     named[ours] = named.pop(theirs)
-        if mode.casting and autocast and (out := in_autocast(entered, *arguments, **named)) is not None:
-            return out
+        if mode.casting and autocast and (cast := in_autocast(with_checks, *arguments, **named)) is not None:
+            return cast
         try:
             if composed and not (arguments and getattr(arguments[0], "_dtype", -1) in WIDE):
                 return rounded_once(function, arguments, named, mixed)
             return function(*arguments, **named)
         except RENAMED_ERRORS as error:
-            return instead(
-                entered, arguments, named, renamed_error(error, named_in_errors, (*arguments, *named.values()))
-            )
+            return refused(with_checks, arguments, named, error)
 
+    checks = composed or renames or autocast
+    entered = wraps(function)(with_checks if checks else around(function, RENAMED_ERRORS, refused))
     entered.out = numpy if out is None else out
-    if numpy:  # so that its public form is one call, too
-        entered.again = partial(
-            entry, function, composed=composed, mixed=mixed, numpy=True, autocast=autocast, name=name
-        )
+    entered.again = again = partial(  # so that its public form is one call, too
+        entry, function, composed=composed, mixed=mixed, numpy=numpy, autocast=autocast, name=name
+    )
+    again.of = entered  # type: ignore[attr-defined]
     return policy(autocast)(entered)
+
+
+def _into(function: Any, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
+    try:
+        return written(function, arguments, named, out)
+    except TypeError as error:
+        return instead(function, arguments, {**named, "out": out}, error)
 
 
 class _Decorator:

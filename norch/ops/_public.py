@@ -121,25 +121,39 @@ def _renamed(wrapper: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) ->
 
 
 def _guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
-    code = code_of(function)
-    make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
-    if is_row(function) and code.co_argcount == 1:
+    if is_row(function) and code_of(function).co_argcount == 1:
         wrapper = _taking_row(function)
-    elif make is None:
-        wrapper = _taking_any(function, refusals)
+    elif (again := _made_again(function)) is not None:
+        wrapper = again()
     else:
-        names = code.co_varnames[: code.co_argcount]
-        wrapper = _renamed(make(function, refusals), names, function.__defaults__)
+        wrapper = around(function, refusals, instead)
     wraps(function)(wrapper).__module__ = module
     return wrapper
 
 
-def _taking_any(function: Any, refusals: Any) -> Any:
+def _made_again(function: Any) -> Any:
+    """Of a function that entry() of _entry.py has made, which notices such objects itself, what makes another one; else
+    None, also where a decorator has copied its attributes."""
+    again = getattr(function, "again", None)
+    return again if again is not None and again.of is function else None
+
+
+def around(function: Any, refusals: Any, handle: Any) -> Any:
+    """A wrapper, which gives what handle(itself, arguments, named, error) gives of refusals."""
+    code = code_of(function)
+    make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
+    if make is None:
+        return _taking_any(function, refusals, handle)
+    names = code.co_varnames[: code.co_argcount]
+    return _renamed(make(function, refusals, handle), names, function.__defaults__)
+
+
+def _taking_any(function: Any, refusals: Any, handle: Any) -> Any:
     def wrapper(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
         except refusals as error:
-            return instead(wrapper, arguments, named, error)
+            return handle(wrapper, arguments, named, error)
 
     return wrapper
 
@@ -157,42 +171,42 @@ def _taking_row(function: Any) -> Any:
     return wrapper
 
 
-def _taking_1(function: Any, refusals: Any) -> Any:
+def _taking_1(function: Any, refusals: Any, handle: Any) -> Any:
     def wrapper(a: Any) -> Any:
         try:
             return function(a)
         except refusals as error:
-            return instead(wrapper, (a,), {}, error)
+            return handle(wrapper, (a,), {}, error)
 
     return wrapper
 
 
-def _taking_2(function: Any, refusals: Any) -> Any:
+def _taking_2(function: Any, refusals: Any, handle: Any) -> Any:
     def wrapper(a: Any, b: Any) -> Any:
         try:
             return function(a, b)
         except refusals as error:
-            return instead(wrapper, (a, b), {}, error)
+            return handle(wrapper, (a, b), {}, error)
 
     return wrapper
 
 
-def _taking_3(function: Any, refusals: Any) -> Any:
+def _taking_3(function: Any, refusals: Any, handle: Any) -> Any:
     def wrapper(a: Any, b: Any, c: Any) -> Any:
         try:
             return function(a, b, c)
         except refusals as error:
-            return instead(wrapper, (a, b, c), {}, error)
+            return handle(wrapper, (a, b, c), {}, error)
 
     return wrapper
 
 
-def _taking_4(function: Any, refusals: Any) -> Any:
+def _taking_4(function: Any, refusals: Any, handle: Any) -> Any:
     def wrapper(a: Any, b: Any, c: Any, d: Any) -> Any:
         try:
             return function(a, b, c, d)
         except refusals as error:
-            return instead(wrapper, (a, b, c, d), {}, error)
+            return handle(wrapper, (a, b, c, d), {}, error)
 
     return wrapper
 
@@ -209,13 +223,14 @@ _TAKING = {1: _taking_1, 2: _taking_2, 3: _taking_3, 4: _taking_4}
 def _with_out(function: Any, name: str, module: str) -> Function:
     code: Any = code_of(function)
     count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
-    if hasattr(function, "again"):  # its own wrapper takes out=
-        wrapper, inner = function.again(), function.__wrapped__
-    elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
-        wrapper = _of_any(function)
+    if code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
+        if (again := _made_again(function)) is not None:  # its own wrapper takes out=
+            wrapper, inner = again(takes_out=True), function.__wrapped__
+        else:
+            wrapper = _of_any(function)
     else:
         names = code.co_varnames[: count + options]
-        wrapper = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function, names[-1])
+        wrapper = (_ROWS if is_row(function) else _WRAPPERS)[count, options](function, *names[count:])
         names = (*names[:count], "more", *names[count:], "out")
         _renamed(wrapper, names, (*(function.__defaults__ or ()), *wrapper.__defaults__))
     wrapper.__dict__.update(function.__dict__, __wrapped__=Signed(inner), takes_out=True)
@@ -224,7 +239,7 @@ def _with_out(function: Any, name: str, module: str) -> Function:
     return wrapper
 
 
-def _of_one(function: Function, name: str) -> Any:
+def _of_one(function: Function) -> Any:
     def wrapper(x: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x) if out is None and more is ... else _asked(function, (x,), more, out)
@@ -234,7 +249,7 @@ def _of_one(function: Function, name: str) -> Any:
     return wrapper
 
 
-def _of_two(function: Function, name: str) -> Any:
+def _of_two(function: Function) -> Any:
     def wrapper(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x, y) if out is None and more is ... else _asked(function, (x, y), more, out)
@@ -244,7 +259,7 @@ def _of_two(function: Function, name: str) -> Any:
     return wrapper
 
 
-def _of_three(function: Function, name: str) -> Any:
+def _of_three(function: Function) -> Any:
     def wrapper(x: Any, y: Any, z: Any, more: Any = ..., out: Any = None) -> Any:
         try:
             return function(x, y, z) if out is None and more is ... else _asked(function, (x, y, z), more, out)
@@ -278,6 +293,19 @@ def _of_three_and_option(function: Function, name: str) -> Any:
     return wrapper
 
 
+def _of_three_and_two_options(function: Function, name: str, other: str) -> Any:
+    def wrapper(x: Any, y: Any, z: Any, more: Any = ..., option: Any = ..., second: Any = ..., out: Any = None) -> Any:
+        try:
+            if out is None and more is ... and option is second is ...:
+                return function(x, y, z)
+            named = {**_options(name, option), **_options(other, second)}
+            return _asked(function, (x, y, z), more, out, named)
+        except TypeError as error:
+            return instead(wrapper, (x, y, z), {**_options(name, option), **_options(other, second, out)}, error)
+
+    return wrapper
+
+
 def _options(name: str, option: Any, out: Any = None) -> dict[str, Any]:
     named = {} if option is ... else {name: option}
     return named if out is None else {**named, "out": out}
@@ -293,7 +321,7 @@ def _of_any(function: Function) -> Any:
     return wrapper
 
 
-def _row_of_one(function: Any, name: str) -> Any:
+def _row_of_one(function: Any) -> Any:
     call = function.call
 
     def wrapper(x: Any, more: Any = ..., out: Any = None) -> Any:
@@ -307,7 +335,7 @@ def _row_of_one(function: Any, name: str) -> Any:
     return wrapper
 
 
-def _row_of_two(function: Any, name: str) -> Any:
+def _row_of_two(function: Any) -> Any:
     call = function.call
 
     def wrapper(x: Any, y: Any, more: Any = ..., out: Any = None) -> Any:
@@ -329,6 +357,7 @@ _WRAPPERS = {
     (3, 0): _of_three,
     (2, 1): _of_two_and_option,
     (3, 1): _of_three_and_option,
+    (3, 2): _of_three_and_two_options,
 }
 
 

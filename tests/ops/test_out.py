@@ -5,9 +5,11 @@ from __future__ import annotations
 import inspect
 import math
 import pickle
+import sys
 import warnings
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import cases  # noqa: F401  (fills CASES)
@@ -495,3 +497,28 @@ def test_out_that_cannot_require_grad_is_not_written(wants, error):
     with pytest.raises(error, match="requires_grad"):
         norch.eye(2, out=out, requires_grad=wants)
     assert out.tolist() == [[7, 7], [7, 7]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: norch.cross(x, x),
+        lambda x: norch.diff(x, dim=0),
+        lambda x: norch.nan_to_num(x, 0.0),
+        lambda x: norch.movedim(x, 0, 1),
+        lambda x: norch.hsplit(x, 3),
+        lambda x: x.movedim(source=0, destination=1),
+        lambda x: norch.addmm(x, x, x),
+    ],
+)
+def test_one_wrapper_is_before_the_body(call: Any) -> None:
+    """Each costs a call as much as a small operation."""
+    frames: list[str] = []
+    x = norch.ones(3, 3)
+    sys.setprofile(lambda frame, event, _: frames.append(frame.f_code.co_filename) if event == "call" else None)
+    try:
+        call(x)
+    finally:
+        sys.setprofile(None)
+    wrappers = [Path(name).name in ("_entry.py", "_out.py", "_instead.py") for name in frames[1:]]
+    assert wrappers.index(False) <= 1
