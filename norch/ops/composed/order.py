@@ -15,10 +15,10 @@ from .._checks import at_least
 from .._entry import rename_errors
 from .._operand import as_operand
 from .._results import kthvalue_result, mode_result
-from ..copy import cat
+from ..copy import cat, padded
 from ..index import KINDS, on_common_device
 from ..op import OPCODES, method
-from ..pointwise import eq, isfinite, lt, mul, ne, sub, where
+from ..pointwise import eq, isfinite, lt, mul, ne, where
 from ..reduce import any, argmax, sum, taken
 from ..scan import cummax, cumsum
 from ..sort import index_at, order_of, searchsorted, sort
@@ -277,11 +277,21 @@ def diff(
     ends = (prepend, x, append)
     if prepend is not None or append is not None:
         x = cat([part for part in ends if part is not None], dim)
-    for _ in range(min(n, x.shape[dim])):
-        size = x.shape[dim]
-        later, earlier = x.narrow(dim, 1, size - 1), x.narrow(dim, 0, size - 1)
-        x = ne(later, earlier) if x.dtype is bool_ else sub(later, earlier)
+    for _ in range(min(n, lib.norch_shape(x)[dim])):
+        x = _differences(x, dim)
     return x
+
+
+def _differences_grad(g: Tensor, dim: int) -> Tensor:
+    rest = [0] * (g.ndim - 1 - dim)
+    return -_differences(padded(g, [1, *rest], [1, *rest], 0), dim)
+
+
+@differentiable("diff", grad=_differences_grad)
+def _differences(x: Tensor, dim: int) -> Tensor:
+    size = lib.norch_shape(x)[dim]
+    later, earlier = lib.norch_slice(x, dim, 1, size, 1), lib.norch_slice(x, dim, 0, size - 1, 1)
+    return lib.norch_binary(OPCODES["ne" if x.dtype is bool_ else "sub"], later, earlier)
 
 
 @method(moves=True)
