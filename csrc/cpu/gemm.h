@@ -192,7 +192,8 @@ static void NAME(run_outer)(const product *p) {
 static bool NAME(run_scaled)(const nr_call *call) {
     const nr_matmul_plan *p = call->plan;
     const bool row = p->m == 1 && (p->b_col == 1 || p->n == 1), column = p->n == 1 && p->a_row == 1 && p->c_row == 1;
-    if (p->k != 1 || !(row || column) || p->batch_ndim || call->kernel || p->m * p->n > ALONE) return false;
+    if (p->k != 1 || !(row || column) || p->batch_ndim || call->kernel || p->residual || p->m * p->n > ALONE)
+        return false;
     const T x = *(const T *)(row ? p->a : p->b), *restrict y = row ? p->b : p->a, *restrict bias = p->bias;
     const int64_t n = row ? p->n : p->m;
     T *restrict c = p->c;

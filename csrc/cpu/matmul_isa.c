@@ -48,6 +48,7 @@ typedef struct product {
     int64_t bias_step; /* 1, or 0 when one number serves every column */
     int64_t k_block;
     nr_pointwise_kernel epilogue; /* the activation that is applied to C, or NULL */
+    const nr_matmul_plan *sum;    /* of the residual that C is added to, or NULL */
 } product;
 
 /* ROW: m is 1. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
@@ -60,12 +61,13 @@ INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (
 static void first_product(const nr_call *call, product *p) {
     const nr_matmul_plan *plan = call->plan;
     *p = (product){plan->m, plan->n, plan->k,    plan->a_row, plan->a_col, plan->b_row, plan->b_col, plan->c_row,
-                   plan->a, plan->b, plan->bias, plan->c,     1,           0,           NULL};
+                   plan->a, plan->b, plan->bias, plan->c,     1,           0,           NULL,        NULL};
     if (p->n == 1 && p->m > 1 && p->c_row == 1) {
         *p = (product){1,       p->m,    p->k,       0,    p->b_row, p->a_col, p->a_row, p->m,
-                       plan->b, plan->a, plan->bias, p->c, 0,        0,        NULL};
+                       plan->b, plan->a, plan->bias, p->c, 0,        0,        NULL,     NULL};
     }
     p->epilogue = (nr_pointwise_kernel)call->kernel;
+    p->sum = plan->residual ? plan : NULL;
 }
 
 /* Offsets in elements of step `index` of the batch, for C, A and B. */
@@ -97,11 +99,31 @@ static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, pro
     p->b = (const char *)(turned ? plan->a : plan->b) + offset[turned ? 1 : 2] * size;
 }
 
+/* c = beta residual + alpha c, for a row of a sum of each dtype. */
+#define ADD_RESIDUAL(name, T)                                                                                \
+    static void name(int64_t count, void *to, const void *residual, double of_product, double of_residual) { \
+        T *restrict c = to, alpha = (T)of_product, beta = (T)of_residual;                                    \
+        const T *restrict r = residual;                                                                      \
+        if (beta == 0) /* the residual is not read */                                                        \
+            for (int64_t j = 0; j < count; j++) c[j] *= alpha;                                               \
+        else                                                                                                 \
+            for (int64_t j = 0; j < count; j++) c[j] = beta * r[j] + alpha * c[j];                           \
+    }
+ADD_RESIDUAL(add_float32, float)
+ADD_RESIDUAL(add_float64, double)
+#undef ADD_RESIDUAL
+
 /* Applies the epilogue to finished rows of C, while they are in the cache. size: of an element. */
 static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols, int64_t size) {
-    if (!p->epilogue) return;
+    if (!p->epilogue && !p->sum) return;
     const int64_t stride[2] = {size, size}, apart = p->c_row * size;
     if (p->c_row == cols) cols *= rows, rows = 1;
+    if (p->sum) {
+        const char *residual = (const char *)p->sum->residual + ((char *)c - (char *)p->sum->c);
+        for (char *row = c; rows > 0; rows--, row += apart, residual += apart)
+            (size == sizeof(float) ? add_float32 : add_float64)(cols, row, residual, p->sum->alpha, p->sum->beta);
+        return;
+    }
     for (char *row = c; rows > 0; rows--, row += apart) p->epilogue(cols, (char *const[2]){row, row}, stride, false);
 }
 

@@ -244,12 +244,11 @@ norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_ten
 norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, const norch_tensor *b, double beta,
                           double alpha) {
     if (check_operands("addmm", a, b) || check_operands("addmm", a, residual)) return NULL;
-    if (a->device_type == NORCH_CPU || !nr_is_float(a->dtype))
-        return NR_REFUSE(NORCH_ERROR_DEVICE, "addmm: in one pass of floats only, and not on the CPU");
-    if (a->ndim < 2 || b->ndim < 2)
-        return NR_REFUSE(NORCH_ERROR_SHAPE, "addmm: products of matrices, not of %s and %s", nr_shape_of(a),
+    if (!nr_is_float(a->dtype)) return NR_REFUSE(NORCH_ERROR_DTYPE, "addmm: floats, not %s", nr_dtypes[a->dtype].name);
+    if (a->ndim < 2 && b->ndim != 1)
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "addmm: a matrix, or two vectors, not %s and %s", nr_shape_of(a),
                          nr_shape_of(b));
-    if (nr_needs_widening(a, NR_MATMUL)) {
+    if (nr_needs_widening(a, NR_MATMUL) || (nr_is_narrow(a->dtype) && a->device_type == NORCH_CPU)) {
         NR_OWNED norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
         NR_OWNED norch_tensor *wide_residual = wide_b ? nr_widened(residual) : NULL;
         return wide_residual ? nr_narrowed(norch_addmm(wide_residual, wide_a, wide_b, beta, alpha), a->dtype) : NULL;
@@ -257,14 +256,20 @@ norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, c
     nr_matmul_plan plan = {.alpha = alpha, .beta = beta};
     int64_t shape[NORCH_MAX_DIMS];
     int32_t ndim = 0;
-    if (plan_operands("addmm", &plan, a, b, false, false, &ndim, shape)) return NULL;
+    const bool keep_n = b->ndim > 1 || a->ndim == 1;
+    if (a->ndim == 1) {
+        plan.m = a->shape[0], plan.n = b->shape[0], plan.k = 1;
+        plan.a_row = a->strides[0], plan.b_col = b->strides[0];
+    } else if (plan_operands("addmm", &plan, a, b, false, false, &ndim, shape)) {
+        return NULL;
+    }
     shape[ndim] = plan.m;
     shape[ndim + 1] = plan.n;
-    NR_OWNED norch_tensor *whole = norch_expand(residual, ndim + 2, shape);
+    NR_OWNED norch_tensor *whole = norch_expand(residual, ndim + 1 + keep_n, shape);
     NR_OWNED norch_tensor *dense = whole ? nr_dense(whole, a->dtype) : NULL;
     if (!dense) return NULL;
     plan.residual = dense->data;
-    return multiply(&plan, a, b, ndim, shape, true, true, NR_NO_OP);
+    return multiply(&plan, a, b, ndim, shape, true, keep_n, NR_NO_OP);
 }
 
 /* Checks the weight and the bias of a linear layer. */

@@ -60,6 +60,11 @@ def _as_matrix(x: Any, level: Level, axis: int, ndim: int) -> Any:
 
 @rule("addmm")
 def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> Any:
+    if b.ndim == 1:
+        column = lib.norch_unsqueeze(b, 1) if a.ndim > 1 else lib.norch_unsqueeze(b, 0)
+        if a.ndim == 1:
+            return lib.norch_addmm(x, lib.norch_unsqueeze(a, 1), column, beta, alpha)
+        return lib.norch_squeeze(lib.norch_addmm(lib.norch_unsqueeze(x, -1), a, column, beta, alpha), (-1,))
     only_x = not is_here(a, level) and not is_here(b, level)
     left, right = samples(a, level) if only_x else aligned(a, level, a.ndim), aligned(b, level, b.ndim)
     return sample(lib.norch_addmm(aligned(x, level, x.ndim), left, right, beta, alpha), level)

@@ -9,7 +9,7 @@ import pytest
 from conftest import DEVICE
 
 import norch
-from norch.testing import assert_close
+from norch.testing import assert_close, gradcheck, gradgradcheck
 
 
 def test_what_linalg_leaves_out() -> None:
@@ -228,3 +228,63 @@ def test_long_sums_of_strided_rows(cols: int, stride: int) -> None:
     assert row[0].dot(rows[:, 0]).item() == k
     bias = norch.tensor([8.0]).expand(cols)
     assert norch.nn.functional.linear(row, rows.T, bias).tolist() == [[k + 8] * cols]
+
+
+SUMS: Any = {
+    "addmm": [
+        ((40, 50), (40, 60), (60, 50)),
+        ((50,), (40, 60), (60, 50)),
+        ((), (3, 300), (300, 2)),
+        ((2, 2), (2, 0), (0, 2)),
+    ],
+    "addmv": [((40,), (40, 60), (60,)), ((1,), (40, 60), (60,)), ((2,), (2, 0), (0,))],
+    "addr": [((40, 50), (40,), (50,)), ((50,), (40,), (50,)), ((40, 1), (40,), (50,))],
+    "baddbmm": [((3, 20, 30), (3, 20, 40), (3, 40, 30)), ((20, 1), (3, 20, 40), (3, 40, 30))],
+}
+SUMS["addmm"] += [((300, 270), (300, 310), (310, 270))]  # in blocks
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_scaled_sums_in_one_pass(name: str) -> None:
+    call = getattr(norch, name)
+    for shapes in SUMS[name]:
+        x, a, b = (norch.randn(shape, dtype=norch.float64) for shape in shapes)
+        product = a[:, None] * b if name == "addr" else a @ b
+        for beta, alpha in ((1, 1), (2, 3), (0.5, -1.5), (1, 0.25)):
+            wanted = beta * x + alpha * product
+            assert_close(call(x, a, b, beta=beta, alpha=alpha), wanted)
+            single = [y.float() for y in (x, a, b)]
+            assert_close(call(*single, beta=beta, alpha=alpha), wanted.float(), rtol=1e-4, atol=1e-4)
+            strided = [y.mT.contiguous().mT if y.ndim > 1 else norch.stack([y, y], -1)[..., 0] for y in (x, a, b)]
+            assert_close(call(*strided, beta=beta, alpha=alpha), wanted)
+        assert_close(call(x * math.nan, a, b, beta=0, alpha=2), 2 * product)  # which is not read
+        captured = norch.capture(lambda *given: call(*given, beta=2, alpha=3))
+        for _ in range(3):
+            assert captured(x, a, b).equal(call(x, a, b, beta=2, alpha=3))
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_gradients_of_scaled_sums(name: str) -> None:
+    for shapes in SUMS[name]:
+        given = [norch.randn([min(n, 4) for n in shape], dtype=norch.float64).requires_grad_() for shape in shapes]
+        if all(n for shape in shapes for n in shape):
+            for factors in ({}, {"beta": 2, "alpha": 3}, {"beta": 0}):
+                call = lambda *x, factors=factors: getattr(norch, name)(*x, **factors)  # noqa: E731
+                assert gradcheck(call, given) and gradgradcheck(call, given)
+
+
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16])
+def test_scaled_sums_of_halves_are_rounded_once(dtype: Any) -> None:
+    x, a, b = (norch.randn(shape).to(dtype) for shape in ((5, 7), (5, 6), (6, 7)))
+    wanted = (2 * x.double() + 3 * (a.double() @ b.double())).to(dtype)
+    assert_close(norch.addmm(x, a, b, beta=2, alpha=3), wanted, rtol=0, atol=0)
+
+
+def test_scaled_sums_of_samples() -> None:
+    for name, shapes in SUMS.items():
+        x, a, b = (norch.randn(2, *shape, dtype=norch.float64) for shape in shapes[0])
+        call = lambda *given, name=name: getattr(norch, name)(*given, beta=2, alpha=3)  # noqa: E731
+        assert_close(norch.vmap(call)(x, a, b), norch.stack([call(*one) for one in zip(x, a, b, strict=True)]))
+        assert_close(
+            norch.vmap(call, (None, 0, None))(x[0], a, b[0]), norch.stack([call(x[0], one, b[0]) for one in a])
+        )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ..._binding.library import lib
+from ..._binding.library import constants, lib
 from ..._binding.numbers import int64
-from ..._package.typing import Any, Tensor, TypeVar, cast
+from ..._package.typing import Any, Tensor
 from ..._tensor.handle import Handle
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
@@ -16,8 +15,8 @@ from ...autograd.grad_mode import mode
 from ...autograd.levels import zeros_of
 from ...autograd.record import record
 from ...dtype import DTYPES
-from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError
-from .._autocast import autocast, in_autocast
+from ...errors import ArgumentError, BoundsError, DeviceError, DTypeError, ShapeError
+from .._autocast import autocast, in_autocast, policy
 from .._checks import on_one_device
 from .._entry import composed
 from .._operand import as_operand
@@ -25,7 +24,7 @@ from ..create import eye
 from ..index import on_common_device
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..op import method
-from ..pointwise import _addcmul, mul, sub, where
+from ..pointwise import mul, sub, where
 from ..reduce import sum as sum_
 from ..view import broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
@@ -38,44 +37,20 @@ __all__ = [
 # ---- input * beta + product * alpha -----------------------------------------------------------------------------
 
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _in_one_pass(rank: int) -> Callable[[F], F]:
-    """Decorates a function that adds a product of tensors of that rank, which one pass over the product may compute."""
-
-    def decorate(function: F) -> F:
-        @functools.wraps(function)
-        def call(*given: Any, **named: Any) -> Any:
-            if mode.casting and (out := in_autocast(call, *given, **named)) is not None:
-                return out
-            out = None
-            if len(given) == 3 and isinstance(given[0], Handle) and (given[0].ndim == 1 or given[0].is_cuda):
-                a, b = given[1:]
-                if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == rank:
-                    out = _one_pass(*given, **named)
-            return function(*given, **named) if out is None else out
-
-        return cast(F, call)
-
-    return decorate
-
-
-def _one_pass(x: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1, **others: Any) -> Any:
-    """beta * x + alpha * (a @ b), or None where that takes several passes, or an error is to be raised."""
-    if others or not x.is_cuda == a.is_cuda == b.is_cuda:
+def _in_one_pass(node_class: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any, ranks: tuple[int, int]) -> Any:
+    """beta * x + alpha * (a @ b), of vectors the outer product, for a and b of these ranks, by one call; or None where
+    that takes several, or an error is to be raised."""
+    if not (isinstance(x, Handle) and isinstance(a, Handle) and isinstance(b, Handle)) or (a.ndim, b.ndim) != ranks:
         return None
-    if not x._dtype == a._dtype == b._dtype or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+    if not (x._dtype == a._dtype == b._dtype in _FLOATS and type(beta) in _NUMBERS and type(alpha) in _NUMBERS):
+        return None
+    if not alpha or (not beta and a.is_cuda) or (ranks == (3, 3) and a.shape[0] != b.shape[0]):
         return None
     try:
-        if beta == alpha == 1 and x.ndim == 1 and a.ndim == 2 and x.shape[0] == b.shape[1]:
+        if beta == alpha == 1 and x.ndim == 1 and ranks == (2, 2) and x.shape[0] == b.shape[1]:
             return linear(a, t(b), x)
-        if not (x.is_cuda and x.ndim == a.ndim and x.dtype.is_floating_point and {type(beta), type(alpha)} <= _NUMBERS):
-            return None
-        if not (beta and alpha):
-            return None
-        return record(_Addmm, lib.norch_addmm(x, a, b, beta, alpha), (x, a, b), (beta, alpha), True)
-    except (ShapeError, DTypeError, OverflowError):
+        return record(node_class, lib.norch_addmm(x, a, b, beta, alpha), (x, a, b), (beta, alpha), True)
+    except (ShapeError, DTypeError, DeviceError, OverflowError):
         return None
 
 
@@ -88,19 +63,34 @@ def _product_grad(a: Any, b: Any, alpha: float) -> Any:
     return matmul(a, b) if alpha == 1 else _scaled_matmul(a, b, alpha)
 
 
+def _derivative(name: str, grad_a: Any, grad_b: Any) -> Any:
+    return derivative(name, ("x", "a", "b"), grad_x=lambda g, beta: g * beta, grad_a=grad_a, grad_b=grad_b)
+
+
 _NUMBERS = {int, float}
-_Addmm = derivative(
-    "addmm",
-    ("x", "a", "b"),
-    grad_x=lambda g, beta, alpha: g * beta,
-    grad_a=lambda g, b, alpha: _product_grad(g, b.mT, alpha),
-    grad_b=lambda g, a, alpha: _product_grad(a.mT, g, alpha),
+_FLOATS = tuple(constants[name] for name in ("FLOAT32", "FLOAT64", "FLOAT16", "BFLOAT16"))
+_Addmm, _Baddbmm = (
+    _derivative(
+        name,
+        lambda g, b, alpha: _product_grad(g, b.mT, alpha),
+        lambda g, a, alpha: _product_grad(a.mT, g, alpha),
+    )
+    for name in ("addmm", "baddbmm")
+)
+_Addmv = _derivative(
+    "addmv",
+    lambda g, b, alpha: _product_grad(g.unsqueeze(1), b.unsqueeze(0), alpha),
+    lambda g, a, alpha: _product_grad(a.mT, g, alpha),
+)
+_Addr = _derivative(
+    "addr",
+    lambda g, b, alpha: _product_grad(g, b, alpha),
+    lambda g, a, alpha: _product_grad(g.mT, a, alpha),
 )
 
 
 @method(inplace=True, out=True)
-@_in_one_pass(2)
-@composed(autocast="lower")
+@policy("lower")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that
     its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only.
@@ -109,30 +99,53 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha
     tensor([[4., 1.],
             [1., 4.]])
     """
-    return _added(input, _blas(mm(mat1, mat2), alpha), beta, alpha, "addmm")
+    if mode.casting and (out := in_autocast(addmm, input, mat1, mat2, beta=beta, alpha=alpha)) is not None:
+        return out
+    out = _in_one_pass(_Addmm, input, mat1, mat2, beta, alpha, (2, 2))
+    return _addmm(input, mat1, mat2, beta, alpha) if out is None else out
+
+
+@composed(name="addmm")
+def _addmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    return _added(x, _blas(mm(a, b), alpha), beta, alpha, "addmm")
 
 
 @method(inplace=True, out=True)
-@composed(autocast="off lower")
+@policy("off lower")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), as addmm().
 
     >>> norch.addmv(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]), norch.tensor([1.0, 1.0]))
     tensor([4., 8.])
     """
-    return _added(input, _blas(mv(mat, vec), alpha), beta, alpha, "addmv")
+    if mode.casting and (out := in_autocast(addmv, input, mat, vec, beta=beta, alpha=alpha)) is not None:
+        return out
+    out = _in_one_pass(_Addmv, input, mat, vec, beta, alpha, (2, 1))
+    return _addmv(input, mat, vec, beta, alpha) if out is None else out
+
+
+@composed(name="addmv")
+def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    return _added(x, _blas(mv(a, b), alpha), beta, alpha, "addmv")
 
 
 @method(inplace=True, out=True)
-@_in_one_pass(3)
-@composed(autocast="lower")
+@policy("lower")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm().
 
     >>> norch.baddbmm(norch.zeros(5, 2, 4), norch.ones(5, 2, 3), norch.ones(5, 3, 4)).shape
     norch.Size([5, 2, 4])
     """
-    return _added(input, bmm(batch1, batch2), beta, alpha, "baddbmm")
+    if mode.casting and (out := in_autocast(baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)) is not None:
+        return out
+    out = _in_one_pass(_Baddbmm, input, batch1, batch2, beta, alpha, (3, 3))
+    return _baddbmm(input, batch1, batch2, beta, alpha) if out is None else out
+
+
+@composed(name="baddbmm")
+def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    return _added(x, bmm(a, b), beta, alpha, "baddbmm")
 
 
 @method(inplace=True, out=True)
@@ -149,7 +162,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, 
 
 
 @method(inplace=True, out=True)
-@composed(autocast="off lower")
+@policy("off lower")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted.
 
@@ -157,17 +170,20 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha:
     tensor([[3., 4.],
             [6., 8.]])
     """
+    if mode.casting and (out := in_autocast(addr, input, vec1, vec2, beta=beta, alpha=alpha)) is not None:
+        return out
+    out = _in_one_pass(_Addr, input, vec1, vec2, beta, alpha, (1, 1))
+    return _addr(input, vec1, vec2, beta, alpha) if out is None else out
+
+
+@composed(name="addr")
+def _addr(input: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
     given = [as_operand(x, "addr") for x in (input, vec1, vec2)]
     dtype = DTYPES[lib.norch_result_type(given)]
     for factor in (beta, alpha):
         if isinstance(factor, (float, complex)) and dtype.kind not in "fc":
             raise DTypeError(f"addr: a factor of integers is an integer, not {factor}")
     input, vec1, vec2 = (x if x.dtype is dtype else x.to(dtype) for x in given)
-    if beta != 0 and dtype.kind != "b" and vec1.ndim == vec2.ndim == 1 and input.ndim <= 2:
-        whole = (*vec2.shape, *vec1.shape)
-        if all(n in (1, m) for n, m in zip(reversed(input.shape), whole)):
-            column = unsqueeze(_scaled(vec1, alpha, "addr"), 1)
-            return _addcmul(_scaled(input, beta, "addr"), column, vec2)
     return _added(input, outer(vec1, vec2), beta, alpha, "addr")
 
 
