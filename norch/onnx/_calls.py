@@ -323,8 +323,9 @@ def _named(like: Any, name: str) -> Any:
 @entry("addmm")
 def _addmm(g: Any, out: Any, residual: Any, a: Any, b: Any, beta: float, alpha: float) -> str:
     dtype = out[0].dtype
-    product = g.node("Mul", g.node("MatMul", a, b), g.scalar(alpha, dtype))
-    return g.node("Add", product, g.node("Mul", residual, g.scalar(beta, dtype)))
+    product = g.node("MatMul", a, b) if a.ndim > 1 else g.node("Mul", g.node("Unsqueeze", a, g.number_list([1])), b)
+    product = g.node("Mul", product, g.scalar(alpha, dtype))
+    return g.node("Add", product, g.node("Mul", residual, g.scalar(beta, dtype))) if beta else product
 
 
 @entry("attention")

@@ -298,7 +298,11 @@ def _of_three_and_two_options(function: Function, name: str, other: str) -> Any:
         try:
             if out is None and more is ... and option is second is ...:
                 return function(x, y, z)
-            named = {**_options(name, option), **_options(other, second)}
+            named = _options(name, option)
+            if second is not ...:
+                named[other] = second
+            if out is None and more is ...:
+                return function(x, y, z, **named)
             return _asked(function, (x, y, z), more, out, named)
         except TypeError as error:
             return instead(wrapper, (x, y, z), {**_options(name, option), **_options(other, second, out)}, error)
@@ -349,9 +353,9 @@ def _row_of_two(function: Any) -> Any:
     return wrapper
 
 
-_ROWS = {(1, 0): _row_of_one, (2, 0): _row_of_two}
+_ROWS: dict[tuple[int, int], Any] = {(1, 0): _row_of_one, (2, 0): _row_of_two}
 # By the numbers of parameters, and of keyword-only ones. The others are called less.
-_WRAPPERS = {
+_WRAPPERS: dict[tuple[int, int], Any] = {
     (1, 0): _of_one,
     (2, 0): _of_two,
     (3, 0): _of_three,

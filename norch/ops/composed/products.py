@@ -48,7 +48,7 @@ def _in_one_pass(node_class: Any, x: Any, a: Any, b: Any, beta: Any, alpha: Any,
         return None
     try:
         if beta == alpha == 1 and x.ndim == 1 and ranks == (2, 2) and x.shape[0] == b.shape[1]:
-            return linear(a, t(b), x)
+            return linear(a, t(b), x)  # type: ignore[arg-type]
         return record(node_class, lib.norch_addmm(x, a, b, beta, alpha), (x, a, b), (beta, alpha), True)
     except (ShapeError, DTypeError, DeviceError, OverflowError):
         return None
