@@ -16,8 +16,6 @@ from ._tensor.handle import Size as Size  # files of save() may name it here
 from ._tensor.metadata import MetadataMethods
 from ._tensor.protocols import ProtocolMethods
 from .autograd import engine
-from .autograd.node import Leaf
-from .autograd.record import gradient_edge
 from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
@@ -65,10 +63,13 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
     __array_priority__ = 1000  # NumPy arrays on the left leave the operation to us
 
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
+        if len(data) == 1 and isinstance(data[0], Tensor):
+            made = data[0].as_subclass(cls)
+            return _requiring(made, True) if requires_grad else made
         return _requiring(adopt(cls, legacy_tensor(data)), requires_grad)
 
     def as_subclass(self, cls: type[T]) -> T:
-        """An instance of cls, a subclass of Tensor, over the same elements and at the same place of the graph.
+        """A view of all elements that is an instance of cls, a subclass of Tensor.
 
         >>> class Image(norch.Tensor): pass
         >>> type(norch.ones(2).as_subclass(Image)) is Image
@@ -76,7 +77,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         """
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise TypeError(f"as_subclass: expected a subclass of Tensor, not {cls!r}")
-        x = alias_of(self) if type(gradient_edge(self)) is Leaf else self
+        x = alias_of(self)
         out = adopt(cls, x)
         if out is not x:
             out._node, out._view = x._node, x._view

@@ -403,3 +403,18 @@ def test_a_subclass_may_define_requires_grad_(torch: Any) -> None:
         x = Labelled(lib.ones(2), "a")
         assert (x.label, x.requires_grad_().label, x.requires_grad) == ("a", "a+", True)
         assert lib.Tensor._make_subclass(Labelled, lib.ones(2), True).requires_grad
+
+
+@pytest.mark.parametrize("take", [lambda x: x.as_subclass(Kept), Kept, norch.Tensor])
+def test_a_tensor_of_another_is_a_view_of_it(take: Any) -> None:
+    w = norch.ones(2, requires_grad=True)
+    for x in (w, w * 1, (w * 1)[:2]):
+        assert norch.autograd.grad(take(x * 2).sum(), w)[0].tolist() == [2, 2]
+        assert take(x).requires_grad and take(x).grad_fn is not None
+    product = w * 1
+    take(product).mul_(3)
+    assert norch.autograd.grad(product.sum(), w)[0].tolist() == [3, 3]
+    plain = norch.zeros(2)
+    take(plain).add_(w)
+    assert plain.requires_grad and plain.tolist() == [1, 1]
+    assert take(norch.ones(2, dtype=norch.int64)).dtype is norch.int64

@@ -133,7 +133,7 @@ def test_tensor_and_its_capital(torch):
     assert norch.Tensor(2).shape == (2,) and norch.Tensor().shape == (0,)
     assert norch.Tensor([2]).tolist() == [2.0] and norch.Tensor([2]).dtype is norch.float32
     assert norch.Tensor(np.array([1, 2])).tolist() == [1.0, 2.0]
-    assert norch.Tensor(norch.tensor([1, 2])).dtype is norch.float32
+    assert norch.Tensor(norch.tensor([1, 2])).dtype is norch.int64
     assert norch.tensor([[1, 2], [3, 4]]).dtype is norch.int64
     with pytest.raises(norch.Error):
         norch.Tensor(-1)
