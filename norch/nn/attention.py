@@ -104,10 +104,10 @@ def _attention(
 ) -> tuple[Tensor, Tensor | None]:
     """multi_head_attention_forward, or the same of (N, L, E), whose errors begin with name. separate: the weights of
     query, key and value, or None for those in in_proj_weight."""
-    for x in (query, key, value, in_proj_weight, in_proj_bias, *(separate or ())):
-        if x is not None:
-            tensor_of(x, name)
-    for x in (bias_k, bias_v, static_k, static_v, key_padding_mask, attn_mask):
+    for x in (query, key, value):
+        tensor_of(x, name)
+    weights = in_proj_weight, in_proj_bias, bias_k, bias_v, *(separate or ())
+    for x in (*weights, static_k, static_v, key_padding_mask, attn_mask):
         if x is not None:
             tensor_of(x, name)
     given, batched = (query, key, value), query.ndim == 3
