@@ -79,7 +79,7 @@ $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
 $(call tune,normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
-$(call tune,attention batch_norm cross_entropy pool random recurrent resample sample sort, $(if $(WASM),$(WIDE)), -Os)
+$(call tune,attention batch_norm cross_entropy pool random recurrent resample sample softmax sort, $(if $(WASM),$(WIDE)), -Os)
 
 # The baseline of these has integers that all machines use, and floats for those without AVX2: their loops are optimized for size.
 $(if $(AVX),$(if $(CLANG),,$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/reduce_isa.baseline.o: EXTRA = -DNR_SMALL_FLOATS))
