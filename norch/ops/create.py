@@ -376,13 +376,8 @@ def arange(
     (first, int_first), (step, int_step) = _double_and_int(start, "arange"), _double_and_int(step, "arange")
     for number in (start, int_first + (count - 1) * int_step) if 0 < count < 1 << 63 else ():
         check_fits(number, wanted, "arange")
-    return finished(
-        lib.norch_arange(count, wanted.code, first, step, int_first, int_step),
-        device,
-        requires_grad,
-        layout,
-        pin_memory,
-    )
+    made = lib.norch_arange(count, wanted.code, first, step, int_first, int_step)
+    return finished(made, device, requires_grad, layout, pin_memory)
 
 
 def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options: Any, base: Any = None) -> Tensor:
