@@ -107,9 +107,9 @@ def _attention(
     for x in (query, key, value):
         tensor_of(x, name)
     weights = in_proj_weight, in_proj_bias, bias_k, bias_v, *(separate or ())
-    for x in (*weights, static_k, static_v, key_padding_mask, attn_mask):
-        if x is not None:
-            tensor_of(x, name)
+    for optional in (*weights, static_k, static_v, key_padding_mask, attn_mask):
+        if optional is not None:
+            tensor_of(optional, name)
     given, batched = (query, key, value), query.ndim == 3
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
         raise ShapeError(f"{name}: expected three tensors of two or of three dimensions, got {_shapes(given)}")
