@@ -111,6 +111,11 @@ def test_histc(torch: Any, dtype: str) -> None:
         norch.histc(norch.ones(2).long())
 
 
+def test_more_elements_than_float32_counts_one_by_one() -> None:
+    x = norch.ones(1).expand(2**24 + 4)
+    assert norch.histc(x, 2, 0, 2).tolist() == norch.histogram(x, 2, range=(0.0, 2.0)).hist.tolist() == [0, 2**24 + 4]
+
+
 def test_histogram(torch: Any) -> None:
     rng = np.random.default_rng(2)
     values, weights = rng.standard_normal((20, 10)), rng.uniform(0, 1, (20, 10))

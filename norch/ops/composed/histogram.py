@@ -49,7 +49,12 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     wide = x.double()
     inside = (wide >= low) & (wide <= high)
     at = clamp(floor((where(inside, wide, low) - low) * (bins / (high - low))), 0, bins - 1)
-    return zeros(bins, dtype=x.dtype, device=x.device).index_add(0, at.to(int64), inside.to(x.dtype))
+    return _counts(bins, at.to(int64), inside).to(x.dtype)
+
+
+def _counts(bins: int, at: Tensor, counted: Tensor) -> Tensor:
+    """How many of those that are counted lie in each bin: integers, as sums of ones in float32 would end at 2**24."""
+    return zeros(bins, dtype=int64, device=at.device).index_add(0, at, counted.to(int64))
 
 
 @method(composed=True, out=True)
@@ -81,14 +86,15 @@ def histogram(
             raise ArgumentError("histogram: the edges must not decrease")
     flat, count = x.reshape(-1), edges.shape[0] - 1
     inside = (flat >= edges[0]) & (flat <= edges[-1])
-    sums = inside.to(x.dtype)
-    if weight is not None:
+    at = clamp(searchsorted(edges, flat.contiguous(), right=True) - 1, 0, count - 1)
+    if weight is None:
+        hist = _counts(count, at, inside).to(x.dtype)
+    else:
         weight = as_operand(weight, "histogram").detach()
         if weight.shape != x.shape:
             raise ShapeError(f"histogram: weights of shape {tuple(weight.shape)} for {tuple(x.shape)}")
-        sums = where(inside, weight.reshape(-1).to(x.dtype), 0.0)
-    at = clamp(searchsorted(edges, flat.contiguous(), right=True) - 1, 0, count - 1)
-    hist = zeros(count, dtype=x.dtype, device=x.device).index_add(0, at, sums)
+        sums = where(inside, weight.reshape(-1).double(), 0.0)
+        hist = zeros(count, dtype=sums.dtype, device=x.device).index_add(0, at, sums).to(x.dtype)
     if density:
         hist = hist / (edges[1:] - edges[:-1]) / hist.sum()
     return histogram_result(hist, edges)
