@@ -215,8 +215,18 @@ def test_a_row_far_away_spoils_no_other_distance(bad, of_a):
     (a if of_a else b)[17, 2] = bad
     wanted = norch.cdist(a.double(), b.double(), compute_mode="donot_use_mm_for_euclid_dist")
     others = norch.arange(60 if of_a else 50) != 17
-    found, wanted = (x[others] if of_a else x[:, others] for x in (norch.cdist(a, b), wanted))
-    assert (found - wanted).abs().max() < 1e-5
+    found, wanted = (x if of_a else x.mT for x in (norch.cdist(a, b), wanted))
+    assert (found - wanted)[others].abs().max() < 1e-5
+    far = wanted[17] if bad < 1e19 else norch.full_like(wanted[17], math.nan if math.isnan(bad) else math.inf)
+    assert norch.allclose(found[17].double(), far, equal_nan=True)
+
+
+@pytest.mark.parametrize("size", [1.5e19, 1e25])
+def test_distances_of_two_rows_far_away_are_not_0(size):
+    a = numbers((60, 8), norch.float32, 0.0)
+    a[17, 2] = a[18, 2] = size
+    found = norch.cdist(a, a.clone())
+    assert (found[17:19, :17] > 1e18).all() and not found.isnan().any()
 
 
 @pytest.mark.parametrize("rows", [(0, 30), (30, 0), (0, 0)])

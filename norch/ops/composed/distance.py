@@ -122,10 +122,19 @@ def _euclidean(a: Tensor, b: Tensor) -> Tensor:
     """_cdist() of order 2, by a product of matrices."""
     a, b = _about_middle(a, b)
     scale = _power_of_two(a, b)
-    a, b = a / scale, b / scale
-    size = sum_(a * a, -1, True) + sum_(b * b, -1).unsqueeze(-2)
+    (a, of_a), (b, of_b) = (_with_squares(x / scale) for x in (a, b))
+    size = of_a + of_b.transpose(-1, -2)
     square = size - matmul(a * 2, b.transpose(-1, -2))
-    return where(square <= size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt() * scale
+    # Not <=, which holds for two infinities: the square of the distance of a row far away.
+    return where(square < size * (8 * finfo(a.dtype).eps), 0.0, square).sqrt() * scale
+
+
+def _with_squares(x: Tensor) -> tuple[Tensor, Tensor]:
+    """x (..., M, K) and the sums of the squares of its rows (..., M, 1). A row whose sum cannot be doubled twice is 0
+    in x, with an infinite sum, which alone gives infinite distances: products of it may be infinite or NaN."""
+    squares = sum_(x * x, -1, True)
+    is_far = squares > finfo(x.dtype).max / 4
+    return where(is_far, 0.0, x), where(is_far, math.inf, squares)
 
 
 @composed(autocast="float32")
