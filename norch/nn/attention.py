@@ -113,18 +113,19 @@ def _attention(
     given, batched = (query, key, value), query.ndim == 3
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
         raise ShapeError(f"{name}: expected three tensors of two or of three dimensions, got {_shapes(given)}")
+    axis = 0 if batch_first else 1
     if not batched:
-        same, axis = query is key is value, 0 if batch_first else 1
+        same = query is key is value
         query = query.unsqueeze(axis)
         key, value = (query, query) if same else (key.unsqueeze(axis), value.unsqueeze(axis))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
-    length, n, embed_dim = query.shape
-    if batch_first:
-        length, n = n, length
+    length, n, embed_dim = query.shape[1 - axis], query.shape[axis], query.shape[2]
     if embed_dim != embed_dim_to_check or num_heads < 1 or embed_dim % num_heads:
         raise ShapeError(f"{name}: {num_heads} heads of {embed_dim_to_check} in all do not fit {_shapes(given)}")
     if (bias_k is None) != (bias_v is None) or (bias_k is not None and not static_k is static_v is None):
         raise ArgumentError(f"{name}: bias_k and bias_v come together, and without static_k and static_v")
+    if (static_k is None or static_v is None) and not (key.shape[:2] == value.shape[:2] and key.shape[axis] == n):
+        raise ShapeError(f"{name}: as many keys as values, for each of {n} queries, are expected, got {_shapes(given)}")
     if is_causal and attn_mask is None:
         raise ArgumentError(f"{name}: is_causal needs an attn_mask")
     for what, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
@@ -136,11 +137,13 @@ def _attention(
         x.unflatten(-1, (num_heads, head)).permute(to_heads)  # (N, heads, length, head), a view
         for x in _projected(query, key, value, separate or in_proj_weight, in_proj_bias, name)
     )
-    k = k if static_k is None else static_k.reshape(n, num_heads, -1, head)
-    v = v if static_v is None else static_v.reshape(n, num_heads, -1, head)
+    k = k if static_k is None else _by_heads(static_k, n, num_heads, head, f"{name}: static_k")
+    v = v if static_v is None else _by_heads(static_v, n, num_heads, head, f"{name}: static_v")
     other = k.shape[2]
     if bias_k is not None and bias_v is not None:
-        k, v = (cat([x, b.view(1, num_heads, 1, head).expand(n, -1, -1, -1)], 2) for x, b in ((k, bias_k), (v, bias_v)))
+        k, v = (
+            cat([x, b.reshape(1, num_heads, 1, head).expand(n, -1, -1, -1)], 2) for x, b in ((k, bias_k), (v, bias_v))
+        )
     if add_zero_attn:
         zeros = k.new_zeros(n, num_heads, 1, head)
         k, v = cat([k, zeros], 2), cat([v, zeros], 2)
@@ -159,11 +162,17 @@ def _attention(
     else:
         out = F.scaled_dot_product_attention(q, k, v, mask, p, causal)
     out = F.linear(out.permute(to_input).flatten(2), out_proj_weight, out_proj_bias)
-    return out if batched else out.squeeze(0 if batch_first else 1), seen
+    return out if batched else out.squeeze(axis), seen
 
 
 def _shapes(given: tuple[Tensor, ...]) -> str:
     return ", ".join(str(tuple(x.shape)) for x in given)
+
+
+def _by_heads(x: Tensor, n: int, num_heads: int, head: int, name: str) -> Tensor:
+    if x.ndim != 3 or x.shape[0] != n * num_heads or x.shape[2] != head:
+        raise ShapeError(f"{name}: expected ({n * num_heads}, S, {head}), got {tuple(x.shape)}")
+    return x.unflatten(0, (n, num_heads))
 
 
 def _projected(
@@ -173,10 +182,16 @@ def _projected(
     rows."""
     if weights is None or (isinstance(weights, tuple) and any(w is None for w in weights)):
         raise ArgumentError(f"{name}: there are no weights of the projections")
-    if query is key is value and not isinstance(weights, tuple):
+    packed, rows = not isinstance(weights, tuple), query.shape[-1]
+    parts = (weights,) if packed else weights
+    if any(w.shape[:1] != (3 * rows if packed else rows,) for w in parts):
+        raise ShapeError(f"{name}: weights of {_shapes(parts)} of the projections, with an embed_dim of {rows}")
+    if bias is not None and bias.shape != (3 * rows,):
+        raise ShapeError(f"{name}: in_proj_bias of {tuple(bias.shape)}, expected ({3 * rows},)")
+    if query is key is value and packed:
         return F.linear(query, weights, bias).chunk(3, -1)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
-    return map(F.linear, (query, key, value), weights if isinstance(weights, tuple) else weights.chunk(3), biases)
+    return map(F.linear, (query, key, value), weights.chunk(3) if packed else weights, biases)
 
 
 @composed

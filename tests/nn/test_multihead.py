@@ -119,7 +119,15 @@ def test_the_function_refuses_what_does_not_fit() -> None:
     given |= {"dropout_p": 0.0, "out_proj_weight": w[:4], "out_proj_bias": None}
     for changed in (
         {"embed_dim_to_check": 5}, {"num_heads": 3}, {"num_heads": 0}, {"bias_k": x[:1, :1]}, {"in_proj_weight": None},
-        {"is_causal": True}, {"attn_mask": x[0]}, {"query": x[0]},
+        {"is_causal": True}, {"attn_mask": x[0]}, {"query": x[0]}, {"query": x[:, :1]}, {"key": x[:, :1]},
+        {"value": x[:, :1]}, {"value": x[:1]}, {"key": x[:, :1], "value": x[:, :1]}, {"static_k": norch.ones(5, 6, 2)},
+        {"static_k": norch.ones(6, 5, 2), "static_v": norch.ones(5, 6, 2)}, {"in_proj_weight": w[:9]},
+        {"use_separate_proj_weight": True, "q_proj_weight": w[:2], "k_proj_weight": w[:4], "v_proj_weight": w[:4]},
+        {"in_proj_bias": w[:9, 0]},
     ):  # fmt: skip
-        with pytest.raises((norch.ShapeError, norch.ArgumentError), match="multi_head_attention_forward"):
-            nn.functional.multi_head_attention_forward(**{**given, **changed})
+        for need_weights in (True, False):
+            with pytest.raises((norch.ShapeError, norch.ArgumentError), match="multi_head_attention_forward"):
+                nn.functional.multi_head_attention_forward(**given | changed, need_weights=need_weights)
+    layer = nn.MultiheadAttention(4, 2, batch_first=True, device=DEVICE)
+    with pytest.raises(norch.ShapeError, match=r"MultiheadAttention: as many keys .* got \(5, 3, 4\), \(1, 3, 4\)"):
+        layer(x, x[:1], x[:1])
