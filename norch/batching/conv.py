@@ -6,6 +6,7 @@ from typing import Any
 
 from .._binding.library import lib
 from ..autograd.levels import Level
+from ..errors import ShapeError
 from ..ops.op import OPCODES
 from .level import aligned, become, folded, folded_second, is_here, rule, sample, sum_over, unfolded, unfolded_second
 
@@ -22,6 +23,9 @@ def _with_bias(out: Any, bias: Any, level: Level) -> Any:
     """out (samples, N, C, H, W) plus a bias (C)."""
     if bias is None:
         return out
+    channels = lib.norch_shape(out)[2]
+    if lib.norch_shape(bias) != (channels,):
+        raise ShapeError(f"conv: a bias of shape {lib.norch_shape(bias)} for {channels} channels")
     column = lib.norch_unsqueeze(lib.norch_unsqueeze(aligned(bias, level, 2), -1), -1)
     return lib.norch_binary(_ADD, out, column)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .._binding.library import lib
 from ..autograd.levels import Level
+from ..errors import ShapeError
 from .level import aligned, axis_of, become, is_here, rule, same_call, sample, samples, written
 
 same_call("clone", "cast", "full_like", "empty_like")
@@ -49,6 +50,9 @@ def _dims(x: Any) -> int:
 @rule("cat")
 def _cat(level: Level, tensors: Any, dim: int) -> Any:
     listed = list(tensors)
+    for i, x in enumerate(listed):
+        if not x.ndim:
+            raise ShapeError(f"cat: operand {i} is 0-d; stack() joins 0-d tensors")
     ndim = max(_dims(x) for x in listed)
     kept = [x for x in listed if _dims(x) or not ndim]
     first = next(x for x in kept if is_here(x, level)) if any(is_here(x, level) for x in kept) else kept[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 from .._binding.library import constants, lib
 from ..autograd.levels import Level
-from ..errors import Error
+from ..errors import Error, ShapeError
 from ..ops._halves import HALVES
 from ..ops._operand import operand
 from ..ops.op import OPCODES
@@ -111,6 +111,11 @@ def _like_input(weight: Any, level: Level, ndim: int, axes: int) -> Any:
 def _normalize(level: Level, x: Any, weight: Any, bias: Any, axes: int, eps: float, centered: bool) -> Any:
     plain = not is_here(weight, level) and not is_here(bias, level)
     inside = (weight, bias) if plain else (None, None)
+    sizes = lib.norch_shape(x)[1:2] if axes < 0 else lib.norch_shape(x)[-axes:]
+    for one in () if plain else (weight, bias):
+        if one is not None and lib.norch_shape(one) != sizes:
+            name = "group_norm" if axes < 0 else "layer_norm" if centered else "rms_norm"
+            raise ShapeError(f"{name}: a weight or bias of shape {lib.norch_shape(one)}, expected {sizes}")
     p = samples(x, level) if plain else _wide(samples(x, level))
     if axes < 0:
         out = unfolded(lib.norch_normalize(folded(p), *inside, axes, eps, centered), level)

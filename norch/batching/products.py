@@ -65,9 +65,11 @@ def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> A
         if a.ndim == 1:
             return lib.norch_addmm(x, lib.norch_unsqueeze(a, 1), column, beta, alpha)
         return lib.norch_squeeze(lib.norch_addmm(lib.norch_unsqueeze(x, -1), a, column, beta, alpha), (-1,))
+    if x.ndim > a.ndim:
+        raise ShapeError("addmm: shapes do not fit")  # the call for one sample names them
     only_x = not is_here(a, level) and not is_here(b, level)
     left, right = samples(a, level) if only_x else aligned(a, level, a.ndim), aligned(b, level, b.ndim)
-    return sample(lib.norch_addmm(aligned(x, level, x.ndim), left, right, beta, alpha), level)
+    return sample(lib.norch_addmm(aligned(x, level, a.ndim), left, right, beta, alpha), level)
 
 
 @rule("quantized_linear")
@@ -92,13 +94,14 @@ def _quantized_weight(level: Level, packed: Any, scale: Any, columns: int) -> An
 
 @rule("linear")
 def _linear(level: Level, x: Any, weight: Any, bias: Any, epilogue: int) -> Any:
+    if not x.ndim:
+        raise ShapeError("linear: a sample has no dimension")
     if not is_here(weight, level) and not is_here(bias, level):
         return sample(lib.norch_linear(x._physical, weight, bias, epilogue), level)
     shape, of_weight = lib.norch_shape(x), lib.norch_shape(weight)
     if not shape or len(of_weight) != 2 or (bias is not None and lib.norch_shape(bias) != of_weight[:1]):
-        raise ShapeError(
-            f"linear: shapes {shape} and {of_weight} with the bias {bias and lib.norch_shape(bias)} do not fit"
-        )
+        of_bias = "" if bias is None else f" and a bias of {lib.norch_shape(bias)}"
+        raise ShapeError(f"linear: shapes {shape} and {of_weight}{of_bias} do not fit")
     p = x._physical if is_here(x, level) else x
     if is_here(weight, level):
         leading = (level.size,) if is_here(x, level) else ()

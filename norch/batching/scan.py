@@ -6,6 +6,7 @@ from typing import Any
 
 from .._binding.library import lib
 from ..autograd.levels import Level
+from ..errors import ShapeError
 from .level import along, axis_of, become, fresh, is_here, rule, sample, samples
 
 
@@ -82,5 +83,7 @@ def _searchsorted(level: Level, boundaries: Any, values: Any, right: bool) -> An
         rows = lib.norch_reshape(p, (level.size, -1 if p._numel else 0))
         out = lib.norch_searchsorted(boundaries._physical, rows, right)
         return sample(lib.norch_view(out, lib.norch_shape(p)), level)
+    if not boundaries.ndim:
+        raise ShapeError("searchsorted: the sorted tensor has no dimension")
     both = samples(boundaries, level), samples(values, level)
     return sample(lib.norch_searchsorted(*both, right), level)

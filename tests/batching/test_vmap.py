@@ -401,6 +401,54 @@ def test_a_tuple_of_one_axis_is_for_the_one_output(torch: Any) -> None:
             m.vmap(lambda x: (x, x), out_dims=(1,))(x)
 
 
+@pytest.mark.parametrize("factors", [{}, {"beta": 0.5, "alpha": 2.0}, {"beta": 0.0}])
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("addmm", [(3,), (3, 4), (4, 3)]),
+        ("addmm", [(), (3, 4), (4, 3)]),
+        ("addmv", [(), (3, 4), (4,)]),
+        ("addr", [(3,), (3,), (3,)]),
+        ("baddbmm", [(3, 3), (3, 3, 4), (3, 4, 3)]),
+        ("baddbmm", [(3,), (3, 3, 4), (3, 4, 3)]),
+        ("addbmm", [(3,), (2, 3, 4), (2, 4, 3)]),
+    ],
+)
+def test_what_is_added_broadcasts_in_each_sample(name: str, shapes: list[tuple[int, ...]], factors: Any) -> None:
+    call = functools.partial(getattr(norch, name), **factors)
+    every: list[list[int | None]] = [[0, None, None], [0, 0, None], [0, None, 0], [0, 0, 0], [None, 0, 0]]
+    for dims in every:  # as many samples as there are rows
+        given_ = [floats(*shape) if dim is None else floats(3, *shape) for dim, shape in zip(dims, shapes, strict=True)]
+        wanted = norch.stack([call(*slices(given_, dims, i)) for i in range(3)])
+        assert_close(vmap(call, tuple(dims))(*given_), wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "shapes"),
+    [
+        (norch.addmm, [(3, 3, 5), (3, 4), (4, 5)]),
+        (lambda x, w: F.layer_norm(x, (3,), w), [(3, 3), (3, 3)]),
+        (lambda x, w: F.layer_norm(x, (3,), w), [(3, 3), (1,)]),
+        (lambda x, w: F.rms_norm(x, (3,), w), [(3, 3), (1,)]),
+        (lambda x, w: F.group_norm(x, 3, w), [(3, 3), (1,)]),
+        (F.conv1d, [(3, 3, 5), (3, 3, 3), (1,)]),
+        (F.conv1d, [(3, 3, 5), (3, 3, 3), (3, 3)]),
+        (norch.searchsorted, [(), (3,)]),
+        (lambda x, y: norch.cat([x, y]), [(3,), ()]),
+        (lambda x, y: norch.diff(x, append=y), [(3,), ()]),
+        (F.linear, [(3, 3), (3, 3), (2,)]),
+        (F.linear, [(), (3, 3)]),
+    ],
+)
+def test_shapes_that_one_sample_refuses_are_refused(call: Any, shapes: list[tuple[int, ...]]) -> None:
+    with pytest.raises(norch.ShapeError):
+        call(*(floats(*shape) for shape in shapes))
+    for dims in [(0,) * len(shapes), (*[None] * (len(shapes) - 1), 0), (0, *[None] * (len(shapes) - 1))]:
+        given_ = [floats(*shape) if dim is None else floats(3, *shape) for dim, shape in zip(dims, shapes, strict=True)]
+        with pytest.raises(norch.ShapeError):
+            vmap(call, dims)(*given_)
+
+
 def test_errors_name_the_sample() -> None:
     x = floats(3, 4)
     cases: Any = [

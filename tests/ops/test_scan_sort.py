@@ -436,6 +436,8 @@ def test_of_nothing() -> None:
         (lambda x: norch.tensor([1]).bincount(minlength=-1), ValueError),
         (lambda x: norch.diff(norch.tensor(1.0)), norch.ShapeError),
         (lambda x: norch.diff(x, n=-1), ValueError),
+        (lambda x: norch.diff(x[:0], append=x[:, None]), norch.ShapeError),
+        (lambda x: norch.diff(x[:0], prepend=norch.tensor(1.0)), norch.ShapeError),
         (lambda x: x.prod((0,)), TypeError),
         (lambda x: x.sum((0, 0)), ValueError),
         (lambda x: x.var(0, True, correction=1), ValueError),

@@ -274,9 +274,10 @@ def diff(
         raise ArgumentError(f"diff: the order n is not negative, got {n}")
     if n == 0:
         return x.clone()
-    ends = (prepend, x, append)
-    if prepend is not None or append is not None:
-        x = cat([part for part in ends if part is not None], dim)
+    parts = [as_operand(part, "diff") for part in (prepend, x, append) if part is not None]
+    if {part.ndim for part in parts} != {x.ndim}:  # cat() skips empty vectors
+        raise ShapeError(f"diff: prepend and append need {x.ndim} dimensions, as the input of {tuple(x.shape)}")
+    x = cat(parts, dim) if len(parts) > 1 else x
     for _ in range(min(n, lib.norch_shape(x)[dim])):
         x = _differences(x, dim)
     return x
