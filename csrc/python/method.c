@@ -48,7 +48,8 @@ NR_BUILTIN(method) {
                        {NR_SLOT_CALL, (void *)(uintptr_t)PyVectorcall_Call},
                        {NR_SLOT_GET, (void *)(uintptr_t)get},
                        {0, NULL}};
-    nr_spec spec = {"norch.Method", sizeof(method), 0, NR_TYPE_DEFAULT | NR_TYPE_VECTORCALL | NR_TYPE_METHOD, slots};
+    const unsigned int flags = NR_TYPE_DEFAULT | NR_TYPE_VECTORCALL | NR_TYPE_METHOD | NR_TYPE_DISALLOW_INSTANTIATION;
+    nr_spec spec = {"norch.Method", sizeof(method), 0, flags, slots};
     if (!class && !(class = PyType_FromSpec(&spec))) return NULL;
     const int64_t inputs = PyLong_AsLongLong(given[2]);
     const nr_builtin function = PyErr_Occurred() ? NULL : PyCFunction_GetFunction(given[0]);

@@ -56,6 +56,14 @@ def test_errors(call: Any, error: type[Exception], message: str) -> None:
     assert x.tolist() == [1.0, -2.0]
 
 
+def test_their_class_is_not_called() -> None:
+    for name in ROWS[:1]:
+        made = type(vars(norch.Tensor)[name])
+        for make in (made, lambda made=made: object.__new__(made)):
+            with pytest.raises(TypeError):
+                make()
+
+
 def test_operands_that_are_no_plain_tensors() -> None:
     x, p = norch.tensor([1.0, -2.0]), nn.Parameter(norch.tensor([3.0, 4.0]))
     for found in (x + 1, 1 + x, x + True, x.maximum(other=0), x == 1, x + np.float64(2), x + np.ones(2), -x + -0.0):
