@@ -69,6 +69,7 @@ static int32_t renew(nr_recording *r, norch_tensor *before) {
         if (one->leaf >= 0 || one->object || one->block != block) continue;
         one->header.storage = storage;
         one->header.data = (char *)storage->data + one->inside;
+        if (one->base == before) one->base = made;
     }
     norch_release(made);
     norch_release(before);

@@ -442,7 +442,7 @@ static void place_results(nr_recording *r) {
     }
 }
 
-/* Finds results that are .grad of a tensor, too, and notes other gradients that the function has made. */
+/* Finds results that are .grad of a tensor, too, or views of it, and notes other gradients that the function has made. */
 static int32_t place_gradients(nr_recording *r, void *results) {
     for (int64_t i = 0; i < r->used_count; i++) {
         nr_used *used = &r->used[i];
@@ -456,7 +456,9 @@ static int32_t place_gradients(nr_recording *r, void *results) {
             NR_TRY(nr_recording_keep(r, used->grad_after));
         else
             drop(&used->grad_after);
-        used->renews = used->grad_after && nr_may_renew(r, used);
+        used->renews = used->grad_after && nr_may_renew(r, used, results);
+        for (int64_t k = 0; k < r->result_count && used->renews; k++)
+            if (nr_is_view_of_gradient(r, used, k)) r->results[k].base = used->grad_after;
     }
     return NORCH_OK;
 }

@@ -139,7 +139,7 @@ typedef struct nr_returned {
     norch_tensor
         *made;      /* what the present run has made for it; of an owner: a row of bytes, in which others lie, too */
     int64_t offset; /* of a view, in bytes from the argument's first element; -1: the argument itself */
-    norch_tensor *base; /* in the list of used tensors: the result is a view of it; or NULL */
+    norch_tensor *base; /* in the list of used tensors, or the .grad of one: the result is a view of it; or NULL */
     void *view;         /* the _view of such views (norch/autograd/view_history.py), which marks them; or NULL */
     nr_spare spares[NR_SPARES];
     int oldest; /* of the spares */
@@ -261,8 +261,9 @@ extern nr_recording *nr_recordings;
 extern int64_t nr_recordings_changes;
 void nr_recording_list(nr_recording *recording);
 void nr_recording_unlist(const nr_recording *recording);
-/* Whether a gradient that the function makes can be replaced by a new one. */
-bool nr_may_renew(const nr_recording *recording, const nr_used *one);
+/* Whether a gradient that the function makes can be replaced by a new one, and whether the k-th result is a view of it. */
+bool nr_may_renew(const nr_recording *recording, const nr_used *one, void *results);
+bool nr_is_view_of_gradient(const nr_recording *recording, const nr_used *one, int64_t k);
 /* kept.c: replaces those that the program holds. */
 int32_t nr_renew_gradients(nr_recording *recording);
 /* recording.c: visits the objects that a recording refers to; lists the memory that no argument may overlap. */

@@ -128,9 +128,20 @@ static bool is_stored(const nr_recording *r, const norch_storage *storage) {
     return false;
 }
 
-bool nr_may_renew(const nr_recording *r, const nr_used *one) {
+bool nr_is_view_of_gradient(const nr_recording *r, const nr_used *one, int64_t k) {
+    const nr_returned *result = &r->results[k];
+    const norch_storage *storage = ((norch_tensor *)one->grad_after)->storage;
+    return result->leaf < 0 && !result->object && r->program->blocks[result->block].storage == storage;
+}
+
+bool nr_may_renew(const nr_recording *r, const nr_used *one, void *results) {
     const norch_tensor *grad = one->grad_after;
     const int32_t block = nr_program_find(r->program, grad->storage);
-    return block >= 0 && r->program->blocks[block].kind == NR_KEPT && grad->storage->references == 2 &&
+    int64_t references = 2; /* of the gradient, of the block, and of views that are returned */
+    for (int64_t k = 0; k < r->result_count; k++) {
+        if (PyTuple_GetItem(results, k) == grad) return false;
+        references += r->results[k].twin == k && nr_is_view_of_gradient(r, one, k);
+    }
+    return block >= 0 && r->program->blocks[block].kind == NR_KEPT && grad->storage->references == references &&
            !nr_guards_name(&r->conditions.guards, grad) && !is_stored(r, grad->storage);
 }

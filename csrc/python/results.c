@@ -1,7 +1,7 @@
 /* results: what a run gives to Python.
  *
  *   an argument, a tensor from before the recording   the same object
- *   a view of such                                    a view
+ *   a view of such, or of a gradient of kept.c        a view
  *   all of a block of the program                     memory of its own, which the run writes
  *   several views of a block, or a part of it         one new piece of memory, in which they lie as in the block
  *
@@ -178,7 +178,8 @@ NR_BUILTIN(recorded_results) {
     void *results = PyTuple_New(r->result_count);
     for (int64_t i = 0; results && i < r->result_count; i++) {
         nr_returned *one = &r->results[i];
-        const bool is_own = one->leaf < 0 && !one->object && r->program->blocks[one->block].kind == NR_KEPT;
+        const bool is_own =
+            one->leaf < 0 && !one->object && !one->base && r->program->blocks[one->block].kind == NR_KEPT;
         void *result = one->twin < i ? norch_retain(PyTuple_GetItem(results, one->twin))
                        : is_own      ? give_own(r, one)
                                      : norch_retain(PyTuple_GetItem(given[1], i));

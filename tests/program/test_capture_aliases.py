@@ -68,6 +68,28 @@ def views_of_a_gradient(wrap):
 
 
 @case
+def views_of_a_gradient_are_written_to(wrap):
+    step, w, optimizer = step_of(wrap, lambda w: (w.grad[0], w.grad.t(), w.grad.detach()))
+    for i, x in enumerate(inputs()):
+        step(x)[i % 3].mul_(2)
+        optimizer.step()
+        yield [w, w.grad]
+
+
+@case
+def views_of_a_gradient_or_it_are_kept(wrap):
+    step, w, optimizer = step_of(wrap, lambda w: (w.grad[0], w.grad.t()))
+    kept = []
+    for i, x in enumerate(inputs()):
+        row, turned = step(x)
+        optimizer.step()
+        kept.append([row, w.grad, turned, w.grad.detach()][i % 4])
+        if i % 3 == 2:
+            kept.pop(0)
+        yield [*kept, w.grad, w], row.data_ptr() == turned.data_ptr() == w.grad.data_ptr()
+
+
+@case
 def gradient_of_an_argument(wrap):
     def step(x):
         (x * x).sum().backward()
