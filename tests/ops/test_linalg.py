@@ -215,6 +215,18 @@ def test_degenerate_cases():
     assert norch.linalg.solve_triangular(norch.zeros(1, 1), norch.ones(1, 1), upper=True).item() == float("inf")
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e308])
+@pytest.mark.parametrize("dtype", [norch.float64, norch.complex128])
+def test_numbers_that_overflow_give_no_warning(dtype, value):
+    x = norch.full((3, 3), value, dtype=dtype)
+    for function in ("det", "slogdet", "inv", "svdvals", "eigvals", "qr", "lu"):
+        try:
+            getattr(norch.linalg, function)(x)
+        except norch.LinAlgError:
+            pass
+
+
 @pytest.mark.parametrize("scale", [1.0, 4.0])
 def test_gradients_of_large_exponentials_keep_their_digits(scale):
     """Of tr(exp(A)^2), which is tr exp(2A) for symmetric A; PyTorch's lose theirs."""

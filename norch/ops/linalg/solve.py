@@ -199,7 +199,7 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
 
 @differentiable("det", grad=lambda g, A, out: g[..., None, None] * (_cofactors(A, out) if A.numel() else A))
 def _det(A: Tensor) -> Tensor:
-    return call("det", lambda a: _nan_of_nan(a, ufunc("det")(a)), A, quiet=True)[0]
+    return call("det", lambda a: _nan_of_nan(a, ufunc("det")(a)), A)[0]
 
 
 def _nan_of_nan(a: Any, found: Any) -> Any:
@@ -230,7 +230,7 @@ def slogdet(A: Tensor) -> slogdet_result:
     def both(a: Any) -> Any:
         return tuple([_nan_of_nan(a, x) for x in ufunc("slogdet")(a)])
 
-    sign, logabsdet = call("slogdet", both, square(A, "slogdet"), quiet=True)
+    sign, logabsdet = call("slogdet", both, square(A, "slogdet"))
     return slogdet_result(_sign_of_det(A, sign) if A.is_complex() else sign, _log_abs_det(A, logabsdet))
 
 
