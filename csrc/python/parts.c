@@ -83,7 +83,7 @@ NR_BUILTIN(written_tensors) {
 }
 
 /* result_of(recording, i): the argument, or the tensor from before the recording, that the i-th result is a view of;
- * -1: it has memory of its own; -2: it is such a tensor itself. */
+ * -1: it has memory of its own; -2: it is such a tensor itself, or shares its memory with another result. */
 NR_BUILTIN(result_of) {
     nr_recording *r = nr_counted("result_of", 2, n) ? nr_recording_of("result_of", given[0]) : NULL;
     if (!r) return NULL;
@@ -92,5 +92,6 @@ NR_BUILTIN(result_of) {
     const nr_returned *one = &r->results[i];
     if (one->leaf >= 0 && one->offset >= 0) return PyLong_FromLongLong(one->leaf);
     if (one->base) return norch_retain(one->base);
-    return PyLong_FromLongLong(one->leaf < 0 && !one->object ? -1 : -2);
+    const bool is_own = one->leaf < 0 && !one->object && r->program->blocks[one->block].results == 1;
+    return PyLong_FromLongLong(is_own ? -1 : -2);
 }

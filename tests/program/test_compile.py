@@ -140,6 +140,22 @@ def test_functions_nested_results_and_inputs_with_history() -> None:
     assert compiled.recordings() == 1
 
 
+@pytest.mark.parametrize("join", [lambda a, b: a + b, lambda a, b: a + b.t(), lambda a, b: norch.cat([a, b]).sum(0)])
+def test_gradients_from_one_tensor_are_written_to_apart(join) -> None:
+    found = []
+    for wrap in (lambda f: f, norch.compile):
+        function, grads = wrap(lambda a, b: join(a, b) * 1.5), []
+        a, b = (norch.ones(3, 3).requires_grad_() for _ in range(2))
+        for i in range(7):
+            if i % 3 == 1:
+                a.grad = b.grad = None
+            function(a, b).sum().backward()
+            a.grad.mul_(10)
+            grads.append([a.grad.tolist(), b.grad.tolist()])
+        found.append(grads)
+    assert found[0] == found[1]
+
+
 def test_several_forwards_before_one_backward() -> None:
     model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
     compiled = norch.compile(model, fullgraph=True)
