@@ -95,7 +95,6 @@ def _install() -> None:
         slot.__set__(self, _packed(slot.__get__(self)))  # now: record() compares them with outputs
         return result
 
-    lib.norch_captured_slow_path(1)  # a recording knows nothing of hooks
     lib.norch_pack_saved(_packed)
     Function._record = recorded  # type: ignore[method-assign]
     for cls, stands in ((Function, of_functions), (OpNode, of_operations)):
@@ -121,10 +120,12 @@ class saved_tensors_hooks:  # PyTorch's name
         if _active.refused is not None:
             raise Error(_active.refused)
         _install()
+        lib.norch_captured_slow_path(1)  # a recording knows nothing of hooks
         _active.hooks.append((self.pack_hook, self.unpack_hook))
 
     def __exit__(self, *error: Any) -> None:
         _active.hooks.pop()
+        lib.norch_captured_slow_path(-1)
 
 
 def are_active() -> bool:

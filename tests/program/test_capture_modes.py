@@ -71,13 +71,18 @@ def test_a_context_that_begins_and_ends(make, inside, how):
     assert made[0].recordings() >= 1
 
 
-def test_after_a_mode_replays_are_as_fast_as_before():
+def hooked():
+    return norch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)
+
+
+@pytest.mark.parametrize("mode", [Doubled, norch.overrides.DisableTorchFunction, hooked])
+def test_after_a_mode_replays_are_as_fast_as_before(mode):
     captured = norch.capture(lambda x: x.exp())
     for _ in range(4):
         captured(norch.ones(2))
     captured._call_slow_path = None  # is not called
     captured(norch.ones(2))
-    with Doubled(), pytest.raises(TypeError):
+    with mode(), pytest.raises(TypeError):
         captured(norch.ones(2))
     captured(norch.ones(2))
 
