@@ -168,6 +168,17 @@ def test_second_derivatives_at_the_corner(torch, name):
         assert ours[:-2] == pytest.approx(theirs[:-2]) and ours[-1] == theirs[-1] == 0
 
 
+@pytest.mark.parametrize("threshold", [2, 2.5, -0.5, -3.0])
+def test_thresholds_of_integers_are_fractions_too(threshold: float) -> None:
+    x = norch.arange(-4, 5, dtype=norch.int32)
+    wanted = norch.where(x > threshold, x, 7)
+    for function in (norch.threshold, F.threshold, F.threshold_):
+        assert function(x.clone(), threshold, 7.0).dtype is norch.int32
+        assert norch.equal(function(x.clone(), threshold, 7.0), wanted)
+    with pytest.raises(ValueError, match="threshold: inf and a value of 1 for dtype int32"):
+        norch.threshold(x, math.inf, 1)
+
+
 # (name, arguments, the slope at NaN of PyTorch's formula for one element: its loops over vectors have others)
 AT_NAN: list[tuple[str, tuple[float, ...], float]] = [
     ("relu", (), 1.0),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from ..._package.typing import Tensor
 from ...dtype import check_numbers
-from ...errors import DTypeError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError
 from .. import activation
 from .._checks import floats_of, numbers_of
 from .._entry import rename_errors
@@ -30,7 +32,11 @@ def operands_of_threshold(input: Tensor, threshold: float, value: float) -> tupl
     """What the row takes; TypeError or DTypeError for what threshold() refuses."""
     check_numbers("threshold", threshold=threshold, value=value)
     input = numbers_of(as_operand(input, "threshold"), "threshold")
-    return input, threshold, float(value) if input.dtype.is_floating_point else int(value)
+    if input.dtype.is_floating_point:
+        return input, threshold, float(value)
+    if not math.isfinite(threshold + value):
+        raise ArgumentError(f"threshold: {threshold} and a value of {value} for dtype {input.dtype.name}")
+    return input, math.floor(threshold), int(value)  # a fraction would make the result float
 
 
 @method(out=True)
