@@ -238,6 +238,8 @@ def _forms(
     def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         if not isinstance(dim, int):
             raise TypeError(f"{name}: dim is one dimension, not {dim!r}")
+        if n is not None and int64(n, f"{name}: n") < 1:  # -1 is the size that is there in lists alone
+            raise ArgumentError(f"{name}: a transform of {n} numbers")
         return transform(name, input, None if n is None else (n,), (dim,), norm)
 
     def along_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:

@@ -80,6 +80,7 @@ def test_bad_arguments():
     for call, kind, message in (
         (lambda: norch.fft.fft(x, norm="up"), norch.ArgumentError, "fft: norm is"),
         (lambda: norch.fft.fft(x, 0), norch.ArgumentError, "fft: a transform of 0 numbers"),
+        (lambda: norch.fft.irfft(x, -1), norch.ArgumentError, "irfft: a transform of -1 numbers"),
         (lambda: norch.fft.fft(x[:0], dim=0), norch.ArgumentError, "fft: a transform of 0 numbers"),
         (lambda: norch.fft.fft(x, dim=2), IndexError, "fft: dimension 2 is out of range"),
         (lambda: norch.fft.fft(x, dim=(0, 1)), TypeError, "fft: dim is one dimension"),
