@@ -82,8 +82,35 @@ NR_BUILTIN(written_tensors) {
     return tuple;
 }
 
+/* The bytes of its block among which the elements of a result lie: from `first` to before the result of the function. */
+static int64_t end_of(const nr_returned *one, int64_t *first) {
+    const norch_tensor *x = &one->header;
+    int64_t end = one->inside + nr_size_of(x->dtype);
+    *first = one->inside;
+    for (int32_t i = 0; i < x->ndim; i++) {
+        const int64_t reach = (x->shape[i] - 1) * x->strides[i] * nr_size_of(x->dtype);
+        *(reach > 0 ? &end : first) += reach;
+    }
+    return x->numel ? end : *first;
+}
+
+/* Whether each element of a result has a place of its own, apart from other results. */
+static bool is_apart(const nr_recording *r, const nr_returned *one) {
+    int64_t first, other;
+    const int64_t end = end_of(one, &first);
+    for (int32_t i = 0; i < one->header.ndim; i++)
+        if (one->header.shape[i] > 1 && one->header.strides[i] == 0) return false;
+    for (int64_t k = 0; k < r->result_count; k++) {
+        const nr_returned *next = &r->results[k];
+        if (next != one && next->leaf < 0 && !next->object && next->block == one->block &&
+            end_of(next, &other) > first && other < end)
+            return false;
+    }
+    return true;
+}
+
 /* result_of(recording, i): the argument, or the tensor from before the recording, that the i-th result is a view of;
- * -1: it has memory of its own; -2: it is such a tensor itself, or shares its memory with another result. */
+ * -1: its elements have places of their own; -2: it is such a tensor itself, or overlaps another result or itself. */
 NR_BUILTIN(result_of) {
     nr_recording *r = nr_counted("result_of", 2, n) ? nr_recording_of("result_of", given[0]) : NULL;
     if (!r) return NULL;
@@ -92,6 +119,5 @@ NR_BUILTIN(result_of) {
     const nr_returned *one = &r->results[i];
     if (one->leaf >= 0 && one->offset >= 0) return PyLong_FromLongLong(one->leaf);
     if (one->base) return norch_retain(one->base);
-    const bool is_own = one->leaf < 0 && !one->object && r->program->blocks[one->block].results == 1;
-    return PyLong_FromLongLong(is_own ? -1 : -2);
+    return PyLong_FromLongLong(one->leaf < 0 && !one->object && is_apart(r, one) ? -1 : -2);
 }

@@ -156,6 +156,22 @@ def test_gradients_from_one_tensor_are_written_to_apart(join) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize(
+    "f", [lambda w: w.sum() * 2, lambda w: w[:1].sum(1) * 2, lambda w: norch.cat([w, w * 0]).sum()]
+)
+def test_gradients_that_are_expanded_or_parts_are_added_to(f) -> None:
+    found = []
+    for wrap in (lambda f: f, norch.compile):
+        function, grads, w = wrap(f), [], norch.ones(2, 3).requires_grad_()
+        for i in range(8):
+            if i % 3 == 1:
+                w.grad = None
+            function(w).sum().backward()
+            grads.append((w.grad.tolist(), w.grad.stride()))
+        found.append(grads)
+    assert found[0] == found[1]
+
+
 def test_several_forwards_before_one_backward() -> None:
     model = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
     compiled = norch.compile(model, fullgraph=True)
