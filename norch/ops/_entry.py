@@ -20,7 +20,7 @@ from ._halves import WIDE, rounded_once
 from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error
 from ._out import written
-from ._public import around
+from ._public import with_handler
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
@@ -63,12 +63,12 @@ def entry(
             return refused(with_checks, arguments, named, error)
 
     checks = composed or renames or autocast
-    entered = wraps(function)(with_checks if checks else around(function, RENAMED_ERRORS, refused))
+    entered = wraps(function)(with_checks if checks else with_handler(function, RENAMED_ERRORS, refused))
     entered.out = numpy if out is None else out
-    entered.again = again = partial(  # so that its public form is one call, too
+    entered.remake = remake = partial(  # so that its public form is one call, too
         entry, function, composed=composed, mixed=mixed, numpy=numpy, autocast=autocast, name=name
     )
-    again.of = entered  # type: ignore[attr-defined]
+    remake.of = entered  # type: ignore[attr-defined]
     return policy(autocast)(entered)
 
 

@@ -123,23 +123,23 @@ def _renamed(wrapper: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) ->
 def _guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
     if is_row(function) and code_of(function).co_argcount == 1:
         wrapper = _taking_row(function)
-    elif (again := _made_again(function)) is not None:
-        wrapper = again()
+    elif (remake := _remake_of(function)) is not None:
+        wrapper = remake()
     else:
-        wrapper = around(function, refusals, instead)
+        wrapper = with_handler(function, refusals, instead)
     wraps(function)(wrapper).__module__ = module
     return wrapper
 
 
-def _made_again(function: Any) -> Any:
-    """Of a function that entry() of _entry.py has made, which notices such objects itself, what makes another one; else
-    None, also where a decorator has copied its attributes."""
-    again = getattr(function, "again", None)
-    return again if again is not None and again.of is function else None
+def _remake_of(function: Any) -> Any:
+    """What makes another wrapper like function, which entry() of _entry.py has made and which notices such objects
+    itself; None for other functions, also where a decorator has copied the attributes of one."""
+    remake = getattr(function, "remake", None)
+    return remake if remake is not None and remake.of is function else None
 
 
-def around(function: Any, refusals: Any, handle: Any) -> Any:
-    """A wrapper, which gives what handle(itself, arguments, named, error) gives of refusals."""
+def with_handler(function: Any, refusals: Any, handle: Any) -> Any:
+    """A wrapper of function; where that raises one of refusals, it returns handle(wrapper, arguments, named, error)."""
     code = code_of(function)
     make = _TAKING.get(code.co_argcount if not (code.co_kwonlyargcount or code.co_flags & _TAKES_MORE) else -1)
     if make is None:
@@ -224,8 +224,8 @@ def _with_out(function: Any, name: str, module: str) -> Function:
     code: Any = code_of(function)
     count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
     if code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
-        if (again := _made_again(function)) is not None:  # its own wrapper takes out=
-            wrapper, inner = again(takes_out=True), function.__wrapped__
+        if (remake := _remake_of(function)) is not None:  # its own wrapper takes out=
+            wrapper, inner = remake(takes_out=True), function.__wrapped__
         else:
             wrapper = _of_any(function)
     else:
