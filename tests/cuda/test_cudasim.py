@@ -242,6 +242,14 @@ def test_a_product_whose_launch_fails_is_not_computed_again(whole: bool, simulat
     assert (norch.addmm(x, a, a) == 9).all()
 
 
+@pytest.mark.parametrize("on", range(3))
+@pytest.mark.parametrize("name, ranks", [("addmm", (2, 2, 2)), ("addmv", (1, 2, 1)), ("baddbmm", (3, 3, 3))])
+def test_sums_of_products_name_what_has_two_devices(name: str, ranks: tuple[int, ...], on: int) -> None:
+    given = [norch.ones(*[8] * rank, device="cpu" if i == on else "cuda") for i, rank in enumerate(ranks)]
+    with pytest.raises(norch.DeviceError, match=rf"^{name}: .*(cpu.*cuda|cuda.*cpu)"):
+        getattr(norch, name)(*given)
+
+
 @programs
 def test_a_fault_of_each_kernel_ends_the_device(
     program: Callable[[], Callable[[], float]], simulation: ctypes.CDLL

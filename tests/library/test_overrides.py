@@ -418,3 +418,10 @@ def test_a_tensor_of_another_is_a_view_of_it(take: Any) -> None:
     take(plain).add_(w)
     assert plain.requires_grad and plain.tolist() == [1, 1]
     assert take(norch.ones(2, dtype=norch.int64)).dtype is norch.int64
+
+
+def test_a_tensor_of_another_may_require_a_gradient() -> None:
+    for cls in (norch.Tensor, Kept):
+        x = cls(norch.ones(2), requires_grad=True)
+        x.sum().backward()
+        assert x.requires_grad and x.grad.tolist() == [1, 1] and not cls(norch.ones(2)).requires_grad

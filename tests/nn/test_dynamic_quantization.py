@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import DEVICE
+from test_quantization import check_threads_and_recordings, drawn
 
 import norch
 import norch.nn.functional as F
@@ -26,10 +27,6 @@ from norch.utils import safetensors
 
 PART = 2048  # columns that are summed as integers at most (csrc/families/quantized.h)
 kernel = pytest.mark.kernel
-
-
-def drawn(seed: int, *shape: int) -> Any:
-    return norch.tensor(np.random.default_rng(seed).standard_normal(shape).astype("float32"))
 
 
 def operands(m: int, n: int, k: int, bits: int, group: int = 1 << 40) -> tuple[Any, Any, Any, Any]:
@@ -180,18 +177,7 @@ def test_the_gradients_are_those_of_the_product_of_floats(shape: Any) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "int4"])
 @pytest.mark.parametrize("rows", [1, 50, 700])
 def test_threads_and_recordings_change_no_bit(dtype: str, rows: int) -> None:
-    made = norch.quantize(nn.Linear(1000, 1500), dtype, activations="int8")
-    captured, before, found = norch.capture(norch.no_grad()(made)), norch.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            norch.set_num_threads(threads)
-            for seed in range(4):
-                x = drawn(seed, rows, 1000)
-                assert norch.equal(captured(x), made(x))
-            found.append(made(x))
-    finally:
-        norch.set_num_threads(before)
-    assert captured.recordings() and norch.equal(found[0], found[1]) and norch.equal(found[0], found[2])
+    check_threads_and_recordings(norch.quantize(nn.Linear(1000, 1500), dtype, activations="int8"), rows)
 
 
 def test_recordings_follow_writes_and_the_option() -> None:

@@ -152,16 +152,23 @@ def arrays_of_gradients_are_kept(wrap):
         yield [norch.tensor(array) for array in kept], loss, a, b, c, d, e, f, g, h
 
 
-@case
-def gradients_that_two_parameters_have_are_kept(wrap):
+def one_gradient_of_two(wrap, returned):
+    """Two parameters, and a step that gives both the same tensor as .grad."""
     a, b = nn.Parameter(norch.ones(3, 5)), nn.Parameter(norch.ones(3, 5))
 
     def step(x):
         a.grad = b.grad = None
         (a * x).sum().backward()
         b.grad = a.grad
+        return returned(a)
 
-    step, kept = wrap(step), []
+    return a, b, wrap(step)
+
+
+@case
+def gradients_that_two_parameters_have_are_kept(wrap):
+    a, b, step = one_gradient_of_two(wrap, lambda a: None)
+    kept = []
     for x in inputs():
         step(x)
         kept.append(b.grad)
@@ -170,15 +177,7 @@ def gradients_that_two_parameters_have_are_kept(wrap):
 
 @case
 def gradient_that_two_have(wrap):
-    a, b = nn.Parameter(norch.ones(3, 5)), nn.Parameter(norch.ones(3, 5))
-
-    def step(x):
-        a.grad = b.grad = None
-        (a * x).sum().backward()
-        b.grad = a.grad
-        return a.grad
-
-    step = wrap(step)
+    a, b, step = one_gradient_of_two(wrap, lambda a: a.grad)
     for x in inputs():
         step(x).add_(1)
         yield [a.grad, b.grad]
