@@ -10,7 +10,9 @@ static int64_t reasons; /* why Python must see whether this thread has hooks or 
 /* captured_slow_path(change): adds to the number of reasons for which all calls go to _call_slow_path(). */
 NR_BUILTIN(captured_slow_path) {
     if (!nr_counted("captured_slow_path", 1, n)) return NULL;
-    reasons += PyLong_AsLongLong(given[0]);
+    const int64_t change = PyLong_AsLongLong(given[0]);
+    if (PyErr_Occurred()) return NULL;
+    reasons += change;
     return Py_NewRef(NR_NONE);
 }
 
