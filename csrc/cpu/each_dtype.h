@@ -5,7 +5,7 @@
  *   NUMBER           NORCH_FLOAT32
  *   S, T, ACC        the types that dtypes.def calls stored, computed and sum
  *   INTEGER          a signed integer as wide as an element
- *   KIND_OF_DTYPE    F, I or B; IS_FLOAT is 1 or 0, for #if
+ *   KIND_OF_DTYPE    F, I or B; IS_FLOAT is 1 or 0, DTYPE_BITS the size of an element, for #if
  *   OF_DTYPE(name)   name_float32 */
 #ifndef NR_EACH_DTYPE_H
 #define NR_EACH_DTYPE_H
@@ -25,6 +25,12 @@
 #define NR_FLOAT_F 1
 #define NR_FLOAT_I 0
 #define NR_FLOAT_B 0
+#define NR_BITS_float32 32
+#define NR_BITS_float64 64
+#define NR_BITS__Bool 8
+#define NR_BITS_uint8 8
+#define NR_BITS_int32 32
+#define NR_BITS_int64 64
 
 #define WIDE(NAME, name, stored, computed, sum, ...)                   \
     typedef stored NR_JOIN2(nr_stored, name);                          \
@@ -44,6 +50,7 @@
 #define ACC OF_DTYPE(nr_sum)
 #define INTEGER OF_DTYPE(nr_integer)
 #define IS_FLOAT NR_JOIN2(NR_FLOAT, KIND_OF_DTYPE)
+#define DTYPE_BITS NR_JOIN2(NR_BITS, DTYPE_NAME)
 
 #if WANTED('f', 32)
 #define DTYPE_NAME float32
@@ -100,5 +107,6 @@
 #undef ACC
 #undef INTEGER
 #undef IS_FLOAT
+#undef DTYPE_BITS
 #undef WANTED
 #undef TEMPLATE

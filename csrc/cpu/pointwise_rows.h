@@ -102,7 +102,7 @@
 
 #endif
 
-#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#if (IS_FLOAT || DTYPE_BITS == 64) && defined(NR_SMALL_BASELINE)
 #pragma GCC push_options
 #pragma GCC optimize("Os")
 #endif
@@ -138,6 +138,6 @@ static void OF_DTYPE(fill)(nr_kernel_rows kernels) {
 #include "../ops.def"
 }
 
-#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#if (IS_FLOAT || DTYPE_BITS == 64) && defined(NR_SMALL_BASELINE)
 #pragma GCC pop_options
 #endif

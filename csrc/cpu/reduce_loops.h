@@ -75,7 +75,7 @@
 
 #endif
 
-#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#if DTYPE_BITS >= 32 && defined(NR_SMALL_BASELINE)
 #pragma GCC push_options
 #pragma GCC optimize("Os")
 #endif
@@ -108,6 +108,6 @@ static void NAME(fill)(nr_kernel_rows kernels) {
 #include "../ops.def"
 }
 
-#if IS_FLOAT && defined(NR_SMALL_FLOATS)
+#if DTYPE_BITS >= 32 && defined(NR_SMALL_BASELINE)
 #pragma GCC pop_options
 #endif
