@@ -178,9 +178,16 @@ INLINE T NAME(total)(const T *x, int64_t n) {
 
 /* The factors of a row of windows, whose sums become means. */
 static void NAME(factors)(const nr_pool_plan *p, int64_t i, int64_t j, int64_t n, T *factor) {
-    int64_t rows = counted(p, 0, i);
+    const int64_t rows = counted(p, 0, i);
+    int64_t columns = 0;
+    T of_window = 0;
     for (int64_t u = 0; u < n; u++) {
-        factor[u] = (T)(1.0 / (p->divisor != 0 ? p->divisor : (double)(rows * counted(p, 1, j + u))));
+        const int64_t seen = counted(p, 1, j + u);
+        if (seen != columns) { /* neighbours mostly see as many */
+            columns = seen;
+            of_window = (T)(1.0 / (p->divisor != 0 ? p->divisor : (double)(rows * columns)));
+        }
+        factor[u] = of_window;
     }
 }
 

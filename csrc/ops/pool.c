@@ -55,7 +55,9 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     NR_OWNED norch_tensor *dense = nr_dense(like, like->dtype);
     if (!dense) return nr_finished(out, NORCH_ERROR_MEMORY);
     bool forward = kind == NR_POOL_MAX || kind == NR_POOL_AVG;
-    if (plan->stride[1] == 0 && plan->result[0] == plan->size[0] && !plan->index) { /* rows of their own, for threads */
+    const bool by_rows =
+        plan->stride[1] == 0 || (plan->kernel[0] == 1 && plan->stride[0] == 1 && plan->padding[0] == 0);
+    if (by_rows && plan->result[0] == plan->size[0] && !plan->index) { /* planes of their own, for threads */
         plan->planes *= plan->size[0];
         plan->size[0] = plan->result[0] = 1;
     }

@@ -1,7 +1,8 @@
 """Pooling (csrc/ops/pool.c), with the arguments of torch.nn.functional.
 
-C reduces windows over the last two axes. Pooling over one axis adds an axis of size 1. Pooling over three reduces the
-last two axes first, and then the depth, with these flattened to one axis.
+C reduces windows over the last two axes. Pooling over one axis takes windows of one row, or, for indices in rows, adds
+an axis of size 1. Pooling over three reduces the last two axes first, and then the depth, with these flattened to one
+axis: one node.
 """
 
 from __future__ import annotations
@@ -66,13 +67,97 @@ def _avg_pool_backward(g: Tensor, windows: Averaging, size: Sequence[int]) -> Te
     return lib.norch_pool_avg_backward(g, *windows, size)
 
 
+def _volume(columns: Tensor, result: Sequence[int]) -> Tensor:
+    """(..., D, H W) as (..., D, H, W), the sizes `result`."""
+    return lib.norch_view(columns, (*lib.norch_shape(columns)[:-2], *result))
+
+
+def _columns(volume: Tensor) -> Tensor:
+    """(..., D, H, W) as (..., D, H W)."""
+    *lead, high, wide = lib.norch_shape(volume)
+    return lib.norch_reshape(volume, (*lead, high * wide))
+
+
+@differentiable(
+    "avg_pool3d",
+    grad=lambda g, x_meta, planes, depth: _avg_volumes_backward(g, planes, depth, lib.norch_shape(x_meta)[-3:]),
+    depends_on=1,
+)
+def avg_over_volumes(x: Tensor, planes: Averaging, depth: Averaging) -> Tensor:
+    """The windows `planes` of the last two axes, and of the results the windows `depth` of the axis before them."""
+    out = lib.norch_pool_avg(x, *planes)
+    high, wide = plane_sizes(out)
+    out = lib.norch_pool_avg(_columns(out), *depth)
+    return _volume(out, (lib.norch_shape(out)[-2], high, wide))
+
+
+@differentiable(grad=lambda g2, planes, depth: avg_over_volumes(g2, planes, depth))
+def _avg_volumes_backward(g: Tensor, planes: Averaging, depth: Averaging, size: Sequence[int]) -> Tensor:
+    """Volumes of a size in which each window gets its share of g."""
+    high, wide = plane_sizes(g)
+    layers = lib.norch_pool_avg_backward(_columns(g), *depth, (size[0], high * wide))
+    return lib.norch_pool_avg_backward(_volume(layers, (size[0], high, wide)), *planes, size[1:])
+
+
+def max_of_volumes(x: Tensor, planes: Window, depth: Window, result: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """The largest elements of windows, as in avg_over_volumes(), the indices of those of the last two axes in their
+    planes, and of those of the depth in the flattened results."""
+    device = x._device_type, x._device_index
+    *lead, layers = lib.norch_shape(x)[:-2]
+    place = lib.norch_empty((*lead, layers, *result[1:]), index_dtype.code, device)
+    layer = lib.norch_empty((*lead, result[0], result[1] * result[2]), index_dtype.code, device)
+    best = lib.norch_pool_max(x, planes, place)
+    out = _volume(lib.norch_pool_max(_columns(best), depth, layer), result)
+    return record(_MaxOfVolumes, out, (x,), (place, layer, planes, depth)), place, layer
+
+
+_MaxOfVolumes = derivative(
+    "max_pool3d",
+    tensors=("place", "layer"),
+    grad=lambda g, x_meta, place, layer, planes, depth: _max_of_volumes_backward(
+        g, place, layer, planes, depth, plane_sizes(x_meta)
+    ),
+)
+
+
+@differentiable(
+    tensors=("place", "layer"),
+    grad=lambda g2, place, layer: (
+        g2.flatten(-2)
+        .gather(-1, place.flatten(-2).long())
+        .flatten(-2)
+        .gather(-1, layer.flatten(-2).long())
+        .reshape(*layer.shape[:-1], *place.shape[-2:])
+    ),
+)
+def _max_of_volumes_backward(
+    g: Tensor, place: Tensor, layer: Tensor, planes: Window, depth: Window, size: Sequence[int]
+) -> Tensor:
+    """Volumes with planes of a size, and g added where its maxima were."""
+    *_, layers, high, wide = lib.norch_shape(place)
+    best = lib.norch_pool_max_backward(_columns(g), layer, depth, (layers, high * wide))
+    return lib.norch_pool_max_backward(_volume(best, (layers, high, wide)), place, planes, size)
+
+
 # ---- arguments, as PyTorch takes them -------------------------------------------------------------------------------
 
 
+ONE_CHUNK = 1 << 14  # elements that one thread pools
+
+
 def _window(
-    name: str, axes: int, x: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    name: str,
+    axes: int,
+    x: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    by_rows: bool = True,
 ) -> tuple[Any, Window, tuple[int, ...]]:
-    """x with two axes to pool over, the window as C takes it, and the sizes of the result."""
+    """x with two axes to pool over, the window as C takes it, and the sizes of the result. by_rows: windows over one
+    axis are those of the rows of planes, else of planes of one row."""
     shape = lib.norch_shape(tensor_of(x, name))
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape {shape}")
@@ -95,18 +180,16 @@ def _window(
             )
         result.append(count)
     if axes == 1:
-        x = x.unsqueeze(-2)
+        x = x if by_rows else x.unsqueeze(-2)
         kernel, step, before, dilations = (1, *kernel), (1, *step), (0, *before), (1, *dilations)
-        result = [1, *result]
+        result = [shape[-2] if by_rows else 1, *result]
     return x, (*kernel, *step, *before, *dilations, *result), tuple(result)
 
 
 def _by_planes(window: Window) -> tuple[Window, Window]:
     """The window of the last two of three axes, and that of the depth beside their results as one axis."""
-    depth, high, wide = window[::3], window[1::3], window[2::3]
-    planes = tuple(size for pair in zip(high, wide, strict=True) for size in pair)
-    beside = (1, 1, 0, 1, high[-1] * wide[-1])
-    return planes, tuple(size for pair in zip(depth, beside, strict=True) for size in pair)
+    k0, k1, k2, s0, s1, s2, p0, p1, p2, d0, d1, d2, n0, n1, n2 = window
+    return (k1, k2, s1, s2, p1, p2, d1, d2, n1, n2), (k0, 1, s0, 1, p0, 0, d0, 1, n0, n1 * n2)
 
 
 def in_volume(layer: Any, place: Any, x: Any) -> Any:
@@ -130,15 +213,14 @@ def max_pool(
     if isinstance(x, Handle) and x.dtype.kind in "iu":  # whose elements float64 holds, up to 2**53
         found = max_pool(name, axes, x.double(), kernel_size, stride, padding, dilation, ceil_mode, return_indices)
         return (found[0].to(x.dtype), found[1]) if return_indices else found.to(x.dtype)
-    x, window, result = _window(name, axes, x, kernel_size, stride, padding, dilation, ceil_mode)
+    by_rows = not return_indices and isinstance(x, Handle) and x._numel <= ONE_CHUNK
+    x, window, result = _window(name, axes, x, kernel_size, stride, padding, dilation, ceil_mode, by_rows)
     if axes == 3:
         planes, depth = _by_planes(window)
-        best, place = max_with_indices(x, planes, result[1:])
-        out, layer = max_with_indices(best.flatten(-2), depth, depth[-2:])
-        out = out.unflatten(-1, result[1:])
+        out, place, layer = max_of_volumes(x, planes, depth, result)
         return (out, in_volume(layer.long() // depth[-1], place.long(), x)) if return_indices else out
     out, index = max_with_indices(x, window, result)
-    if axes == 1:
+    if axes == 1 and not by_rows:
         out, index = out.squeeze(-2), index.squeeze(-2)
     return (out, index.long()) if return_indices else out
 
@@ -204,14 +286,12 @@ def avg_pool(
 ) -> Tensor:
     if divisor is not None and divisor == 0:
         raise ArgumentError(f"{name}: divisor_override must not be zero")
-    x, window, result = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
+    x, window, _ = _window(name, axes, x, kernel_size, stride, padding, 1, ceil_mode)
     if axes == 3:
         planes, depth = _by_planes(window)
-        out = avg_over(x, (planes, bool(count), float(divisor or 0)))
-        out = avg_over(out.flatten(-2), (depth, bool(count), 1.0 if divisor else 0.0))
-        return out.unflatten(-1, result[1:])
-    out = avg_over(x, (window, bool(count), float(divisor or 0)))
-    return out.squeeze(-2) if axes == 1 else out
+        of_depth = (depth, bool(count), 1.0 if divisor else 0.0)
+        return avg_over_volumes(x, (planes, bool(count), float(divisor or 0)), of_depth)
+    return avg_over(x, (window, bool(count), float(divisor or 0)))
 
 
 @composed

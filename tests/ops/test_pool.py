@@ -254,6 +254,18 @@ def test_derivatives(function: Any) -> None:
     assert gradgradcheck(lambda x: function(x) ** 2, x)
 
 
+@pytest.mark.parametrize("size", [9, 6001])  # of rows that are pooled together, and of others
+def test_rows(torch: Any, size: int) -> None:
+    x = drawn(0, 2, 3, size)
+    ours, theirs = norch.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    for name in ("max_pool1d", "avg_pool1d"):
+        out, wanted = (getattr(m, name)(x, 3, 2, 1) for m, x in ((F, ours), (torch.nn.functional, theirs)))
+        np.testing.assert_allclose(out.detach().numpy(), wanted.detach().numpy(), rtol=1e-6, atol=1e-6)
+        out.square().sum().backward()
+        wanted.square().sum().backward()
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_layouts() -> None:
     x = drawn(0, 5, 6, 3, 2)
     turned = norch.tensor(x).permute(3, 2, 1, 0)

@@ -11,7 +11,7 @@ from .._arguments import named_function, optional_results
 from .._entry import composed
 from .._operand import tensor_of
 from ..conv import per_axis
-from ..pool import Window, avg_over, in_volume, max_with_indices
+from ..pool import Window, avg_over, avg_over_volumes, in_volume, max_of_volumes, max_with_indices
 
 
 def _adaptive(name: str, axes: int, x: Tensor, output_size: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -37,12 +37,10 @@ def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
         return x.narrow(-1, 0, 0).reshape(*shape[:-axes], *wanted)
     if axes == 1:  # of each row of planes
         wanted = (shape[-2], *wanted)
-    out = avg_over(x, (_windows(wanted[-2:]), False, 0.0))
-    if axes == 3:
-        layers = out.reshape(*shape[:-2], -1)
-        out = avg_over(layers, (_windows((wanted[0], lib.norch_shape(layers)[-1])), False, 0.0))
-        out = out.reshape(*shape[:-3], *wanted)
-    return out
+    planes = (_windows(wanted[-2:]), False, 0.0)
+    if axes < 3:
+        return avg_over(x, planes)
+    return avg_over_volumes(x, planes, (_windows((wanted[0], wanted[1] * wanted[2])), False, 0.0))
 
 
 @composed
@@ -78,19 +76,18 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def _adaptive_max(name: str, axes: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
-    shape, wanted = _adaptive(name, axes, x, output_size)
+    _, wanted = _adaptive(name, axes, x, output_size)
     if 0 in wanted:
         raise ShapeError(f"{name}: output_size {wanted} has an empty axis")
     if axes == 1:
         out, index = max_with_indices(x.unsqueeze(-2), _windows((1, *wanted)), (1, *wanted))
         return (out.squeeze(-2), index.squeeze(-2).long()) if return_indices else out.squeeze(-2)
-    out, index = max_with_indices(x, _windows(wanted[-2:]), wanted[-2:])
+    planes = _windows(wanted[-2:])
     if axes == 3:
-        place, columns = index, (wanted[0], wanted[1] * wanted[2])
-        out, layer = max_with_indices(out.reshape(*shape[:-2], columns[1]), _windows(columns), columns)
-        out = out.reshape(*shape[:-3], *wanted)
-        if return_indices:
-            return out, in_volume(layer.long() // columns[1], place.long(), x)
+        columns = wanted[1] * wanted[2]
+        out, place, layer = max_of_volumes(x, planes, _windows((wanted[0], columns)), wanted)
+        return (out, in_volume(layer.long() // columns, place.long(), x)) if return_indices else out
+    out, index = max_with_indices(x, planes, wanted)
     return (out, index.long()) if return_indices else out
 
 
