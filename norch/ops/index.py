@@ -460,14 +460,17 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([5., 0., 6.])
     """
     x, mask = as_operand(input, "masked_scatter"), _mask(mask, "masked_scatter")
-    whole = clone_for(where(mask, x, x), source)
-    return masked_scatter_(whole, mask, source)
+    on_one_device("masked_scatter", x, mask)
+    whole = x if lib.norch_shape(x) == lib.norch_shape(mask) else where(mask, x, x)
+    return masked_scatter_(clone_for(whole, mask, source), mask, source)
 
 
 @method
 def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Writes the first elements of source where mask (bool, broadcast to x) holds, in order."""
-    mask, source = _mask(mask, "masked_scatter_").expand(x.shape), as_operand(source, "masked_scatter_")
+    mask, source = _mask(mask, "masked_scatter_"), as_operand(source, "masked_scatter_")
+    if lib.norch_shape(mask) != lib.norch_shape(x):
+        mask = mask.expand(x.shape)
     if x.ndim == 0:
         masked_scatter_(x.view(1), mask.view(1), source)
         return x

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
@@ -196,7 +197,9 @@ def _pdist(x: Tensor, p: float) -> Tensor:
     parts, each = [x.new_zeros(0)], _rows_at_once(x)
     for start in range(0, x.shape[0] - 1, each):
         norms = _norm(unsqueeze(x[start : start + each], 1) - x[start + 1 :], p)
-        parts += [norms[k, k:] for k in range(min(norms.shape))]
+        rows, columns = lib.norch_shape(norms)
+        for k in range(min(rows, columns)):
+            parts.append(lib.norch_slice(lib.norch_select(norms, 0, k), 0, k, columns, 1))
     return cat(parts)
 
 

@@ -51,7 +51,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"pad: mode {mode!r} pads the last 1, 2 or 3 axes of 1 or 2 more, not {count} of {ndim}"
         )
     grows = min(given, default=0) >= 0
-    ends = () if grows and mode == "constant" else [(ndim - 1 - i, *given[2 * i : 2 * i + 2]) for i in range(count)]
+    in_c = grows and (mode == "constant" or 0 not in shape)  # which refuses what does not fit, too
+    ends = () if in_c else [(ndim - 1 - i, *given[2 * i : 2 * i + 2]) for i in range(count)]
     for dim, before, after in ends:
         size = shape[dim]
         if (before < 0 or after < 0) and (before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0):

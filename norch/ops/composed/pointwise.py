@@ -342,13 +342,13 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> norch.equal(norch.ones(2), norch.tensor([1.0, 1.0]))
     True
     """
-    for x in (input, other):
-        if not isinstance(x, Handle):
-            raise TypeError(f"equal: expected two tensors, got {type(x).__name__}")
+    if not (isinstance(input, Handle) and isinstance(other, Handle)):
+        wrong = other if isinstance(input, Handle) else input
+        raise TypeError(f"equal: expected two tensors, got {type(wrong).__name__}")
     shape = lib.norch_shape(input)
     if shape != lib.norch_shape(other):
         return False
-    if shape and shape[0] > 1 and input.numel() > _FEW:  # what differs mostly does so soon
+    if input._numel > _FEW and shape[0] > 1:  # what differs mostly does so soon
         first = max(1, shape[0] * _FEW // (2 * input.numel()))
         if not equal(*(lib.norch_slice(x, 0, 0, first, 1) for x in (input, other))):
             return False
