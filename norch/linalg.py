@@ -9,8 +9,9 @@ from __future__ import annotations
 from ._package.exports import publish
 from ._package.typing import Tensor
 from .errors import LinAlgError
+from .ops._checks import at_least as _at_least
 from .ops._public import publish_operations
-from .ops.composed.grid import vander as _vander
+from .ops.composed.grid import powers as _powers
 from .ops.composed.products import linalg_cross as cross
 from .ops.composed.products import matrix_power, multi_dot, vecdot
 from .ops.linalg.eigen import eig, eigvals
@@ -42,14 +43,14 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # PyTorch's name
-    """The Vandermonde matrix (n, N) of a vector x (n): columns x^0 ... x^(N - 1). N is n unless given. ShapeError for
-    other shapes.
+    """The Vandermonde matrices (..., n, N) of vectors x (..., n): columns x^0 ... x^(N - 1). N is n unless given.
+    ShapeError for an x of no axis.
 
     >>> norch.linalg.vander(norch.tensor([2.0, 3.0]), N=3)
     tensor([[1., 2., 4.],
             [1., 3., 9.]])
     """
-    return _vander(x, N, True)
+    return _powers(_at_least(1, x, "vander"), N)
 
 
 publish_operations(globals(), {*__all__} - {"LinAlgError"}, without_out=("diagonal", "matrix_exp", "vander"))

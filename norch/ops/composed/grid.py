@@ -104,14 +104,18 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
     """
-    x = with_ndim(tensor_of(x, "vander"), "vander", 1)
-    count = len(x) if N is None else int64(N, "vander: N")
+    columns = powers(with_ndim(tensor_of(x, "vander"), "vander", 1), N)
+    return columns if flag(increasing, "vander: increasing") else flip(columns, 1)
+
+
+def powers(x: Tensor, count: int | None) -> Tensor:
+    """x^0 ... x^(count - 1) along a new last axis (..., n, count); count: n, the last size of x, unless given."""
+    count = x.shape[-1] if count is None else int64(count, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")
-    wide = x if x.dtype.kind in "fc" else cast(x, int64_)
-    steps = expand(unsqueeze(wide, 1), len(x), count)
-    columns = cumprod(cat([ones_like(steps[:, :1]), steps[:, 1:]], 1), 1, dtype=wide.dtype)
-    return columns if flag(increasing, "vander: increasing") else flip(columns, 1)
+    wide = unsqueeze(x if x.dtype.kind in "fc" else cast(x, int64_), -1)
+    factors = expand(wide, *x.shape, count)
+    return cumprod(cat([ones_like(factors[..., :1]), factors[..., 1:]], -1), -1, dtype=wide.dtype)
 
 
 @rename_errors
