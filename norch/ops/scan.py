@@ -38,7 +38,7 @@ def _cumsum(x: Tensor, dim: int, reverse: bool) -> Tensor:
 
 def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) -> Tensor:
     """The sum of g * out from here on, over x; without dividing where an element is 0."""
-    if not x.ndim or x.shape[dim] == 1:
+    if not x.ndim or x.shape[dim] < 2:
         return g.clone()
     some = (x == 0).any()
     quotient = None
@@ -64,6 +64,8 @@ def _cumprod(x: Tensor, dim: int, reverse: bool) -> Tensor:
 def products_of_others(x: Tensor, dim: int, reverse: bool = False) -> Tensor:
     """The product of all elements before each along dim, or behind it when reverse; 1 at the end."""
     size = x.shape[dim]
+    if not size:
+        return x
     ones = x.new_ones([1 if axis == dim % x.ndim else n for axis, n in enumerate(x.shape)])
     running = _cumprod(x.narrow(dim, 1 if reverse else 0, size - 1), dim, reverse)
     return cat([running, ones] if reverse else [ones, running], dim)

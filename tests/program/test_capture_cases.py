@@ -48,10 +48,10 @@ REFUSED = set(
 )
 
 
-def outcome(case, dtype):
+def outcome(case, dtype, shapes):
     """The word equal, or the message of the refusal."""
     rng = source(f"capture {case.name} {dtype}")
-    calls = [tuple(as_tensor(x, dtype) for x in draw(case, case.shapes[0], dtype, rng)) for _ in range(5)]
+    calls = [tuple(as_tensor(x, dtype) for x in draw(case, shapes, dtype, rng)) for _ in range(5)]
     function = computed(case)
     captured = norch.capture(function)
     norch.manual_seed(1)
@@ -72,8 +72,10 @@ def test_most_cases_are_captured() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_cases(case: Case) -> None:
-    for dtype in [name for name in DTYPES if name in case.dtypes] or case.dtypes[:1]:
-        found = outcome(case, dtype)
+    dtypes = [name for name in DTYPES if name in case.dtypes] or case.dtypes[:1]
+    empty = [shapes for shapes in case.shapes[1:] if any(0 in shape for shape in shapes)]
+    for dtype, shapes in [(dtype, case.shapes[0]) for dtype in dtypes] + [(dtypes[0], shapes) for shapes in empty]:
+        found = outcome(case, dtype, shapes)
         if found != "equal":
             assert case.name.split()[0].strip("_") in REFUSED, found
 

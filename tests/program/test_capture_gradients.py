@@ -309,3 +309,13 @@ def test_a_gradient_without_elements_is_set_again(wrap, shape):
             p.grad = None
         f()
         assert p.grad is not None and p.grad.shape == shape
+
+
+@pytest.mark.parametrize("name", ["prod", "cumprod"])
+def test_products_over_an_empty_dimension(name) -> None:
+    def gradient(x):
+        return norch.autograd.grad(getattr(x, name)(0).sum(), x)
+
+    captured, x = norch.capture(gradient), norch.ones(0, 3, requires_grad=True)
+    for _ in range(3):
+        assert captured(x)[0].shape == (0, 3)
