@@ -17,6 +17,31 @@ def generator(seed=11):
     return norch.Generator().manual_seed(seed)
 
 
+def philox(seed, counter, blocks):
+    """The words of Philox 4x32-10 (Salmon et al. 2011), four a block, whose numbers in the stream are its counters."""
+    lower = np.uint64(0xFFFFFFFF)
+    number = np.uint64(counter) + np.arange(blocks, dtype=np.uint64)
+    a, b, c, d = number & lower, number >> np.uint64(32), np.zeros_like(number), np.zeros_like(number)
+    for step in range(10):
+        key0, key1 = (seed + step * 0x9E3779B9) & 0xFFFFFFFF, ((seed >> 32) + step * 0xBB67AE85) & 0xFFFFFFFF
+        p, q = a * np.uint64(0xD2511F53), c * np.uint64(0xCD9E8D57)
+        a, b = (q >> np.uint64(32)) ^ b ^ np.uint64(key0), q & lower
+        c, d = (p >> np.uint64(32)) ^ d ^ np.uint64(key1), p & lower
+    return np.stack([a, b, c, d], 1).reshape(-1)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("count", [1, 3, 63, 64, 65, 150, 1000, 20_000])
+@pytest.mark.parametrize("counter", [0, 2**32 - 11, 2**40])
+def test_the_numbers_are_those_of_philox(count, counter):
+    seed = 0xFEDCBA9876543210
+    g = norch.Generator()
+    g.set_state(norch.tensor(list(np.array([seed, counter], "<u8").tobytes()), dtype=norch.uint8))
+    words = philox(seed, counter, count // 4 + 1)[:count]
+    wanted = (words >> np.uint64(8)).astype(np.float32) * np.float32(2**-24)
+    np.testing.assert_array_equal(norch.rand(count, generator=g).numpy(), wanted)
+
+
 def normal_cdf(x):
     return 0.5 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
 
