@@ -19,8 +19,8 @@ from ..index import on_common_device
 from ..matmul import matmul
 from ..norm import max_norm_grad, vector_norm, vector_norm_grad
 from ..op import method
-from ..pointwise import where
-from ..reduce import norm_grad, sum_over
+from ..pointwise import clamp_min, where
+from ..reduce import axes_of, norm_grad, norm_over, sum_over
 from ..reduce import sum as sum_
 from ..sort import nanmedian
 from ..view import unsqueeze
@@ -229,13 +229,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> norch.cosine_similarity(norch.tensor([1.0, 0.0]), norch.tensor([1.0, 1.0]), dim=0)
     tensor(0.7071)
     """
-    dtype = result_type(x1, x2)
-    a, b = on_common_device(
-        *(floats_of(as_operand(x, "cosine_similarity").to(dtype), "cosine_similarity") for x in (x1, x2))
-    )
-    a, b = broadcast_tensors(a, b)  # dim counts the axes of both
-    of_a, of_b = (vector_norm(x, 2, dim, True).clamp(min=eps) for x in (a, b))
-    return sum_((a / of_a) * (b / of_b), dim)  # products of unit vectors stay in range, as a * b may not
+    a, b = as_operand(x1, "cosine_similarity"), as_operand(x2, "cosine_similarity")
+    if a._dtype != b._dtype:
+        dtype = result_type(x1, x2)
+        a, b = a.to(dtype), b.to(dtype)
+    a, b = on_common_device(floats_of(a, "cosine_similarity"), floats_of(b, "cosine_similarity"))
+    if lib.norch_shape(a) != lib.norch_shape(b):
+        a, b = broadcast_tensors(a, b)  # dim counts the axes of both
+    axes = axes_of(dim)
+    unit_a, unit_b = a / clamp_min(norm_over(a, axes, True), eps), b / clamp_min(norm_over(b, axes, True), eps)
+    return sum_over(unit_a * unit_b, axes)  # products of unit vectors stay in range, as a * b may not
 
 
 @method(inplace=True, composed=True, autocast="- float32", out=True)

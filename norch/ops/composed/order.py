@@ -13,17 +13,19 @@ from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
 from .._arguments import optional_results, public
 from .._checks import at_least
 from .._entry import rename_errors
-from .._operand import as_operand
+from .._operand import as_operand, operand
 from .._results import kthvalue_result, mode_result
 from ..copy import cat, padded
 from ..index import KINDS, on_common_device
 from ..op import OPCODES, method
 from ..pointwise import eq, isfinite, lt, mul, ne, where
-from ..reduce import any, argmax, sum, taken
+from ..reduce import any, sum, taken
 from ..scan import cummax, cumsum
-from ..sort import index_at, order_of, searchsorted, sort
+from ..sort import index_at, order_of, searchsorted, sort, sorted_by
 from ..values import iota
 from ..view import axis, reshape
+
+_NE, _SUB, _WHERE, _ARGMAX = (OPCODES[name] for name in ("ne", "sub", "where", "argmax"))
 
 # ---- order statistics ---------------------------------------------------------------------------------------------
 
@@ -145,14 +147,16 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
         raise BoundsError(f"mode: axis {dim} of shape {tuple(x.shape)} is empty")
     if x.ndim == 0:
         return taken(x, 0, keepdim, order_of(x, 0), mode_result)
-    order = order_of(x, dim)
-    ordered = x.detach().gather(dim, order)
-    size = x.shape[dim]
-    differs = ne(ordered.narrow(dim, 1, size - 1), ordered.narrow(dim, 0, size - 1))
-    differs = cat([differs.new_ones(order.narrow(dim, 0, 1).shape), differs], dim)
-    positions = iota(size, differs).reshape(-1, *[1] * (x.ndim - 1 - dim)).expand(differs.shape)
-    runs = positions - cummax(where(differs, positions, 0), dim).values  # how many equal ones came before
-    return taken(x, dim, keepdim, order.gather(dim, argmax(runs, dim, True)), mode_result)
+    ordered, order = sorted_by(x.detach(), dim, -1, False)
+    size, rest = x.shape[dim], [0] * (x.ndim - 1 - dim)
+    cut = lib.norch_slice
+    differs = lib.norch_binary(_NE, cut(ordered, dim, 1, size, 1), cut(ordered, dim, 0, size - 1, 1))
+    begins = padded(differs, [1, *rest], [0, *rest], True)
+    positions = lib.norch_reshape(iota(size, begins), (size, *[1] * len(rest)))
+    latest = cummax(lib.norch_ternary(_WHERE, begins, positions, operand(0)), dim).values
+    runs = lib.norch_binary(_SUB, positions, latest)  # how many equal ones came before
+    place = lib.norch_reduce(_ARGMAX, runs, (dim,), True, -1, 0.0)
+    return taken(x, dim, keepdim, lib.norch_gather(order, dim, place), mode_result)
 
 
 # ---- distinct elements --------------------------------------------------------------------------------------------
@@ -195,27 +199,33 @@ def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: boo
     flag(return_inverse, "unique: return_inverse")
     flag(return_counts, "unique: return_counts")
     if dim is None and not return_inverse and not return_counts:
-        values = lib.norch_sorted(x.reshape(-1), 0, False) if ordered else x.reshape(-1)
-        return values[_begins(values)]
+        values = lib.norch_reshape(x, (-1,))
+        values = lib.norch_sorted(values, 0, False) if ordered else values
+        return lib.norch_mask_get(values, _begins(values))
+    order: Any = None  # of the rows, where they are not in their own
     if dim is None:
-        rows = x.reshape(-1, 1)
+        rows = lib.norch_reshape(x, (-1,))
+        if ordered:
+            rows, order = sorted_by(rows, 0, -1, False)
     else:
         lines = x.movedim(dim, 0) if x.ndim else x.reshape(1)
         if lines.shape[0] and not lines.numel():
             raise ArgumentError(f"unique: shape {tuple(x.shape)} has an empty axis besides {dim}")
         rows = lines.reshape(lines.shape[0], -1 if lines.numel() else 1)
+        if ordered:
+            for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
+                by = rows.select(1, column)
+                found = order_of(by if order is None else by.index_select(0, order), 0)
+                order = found if order is None else order.index_select(0, found)
+            rows = rows.index_select(0, order)
+        rows = rows.select(1, 0) if rows.shape[1] == 1 else rows
     count = rows.shape[0]
-    order: Any = None  # of the rows, where they are not in their own
-    if ordered:
-        for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
-            by = rows.select(1, column)
-            found = order_of(by if order is None else by.index_select(0, order), 0)
-            order = found if order is None else order.index_select(0, found)
-        rows = rows.index_select(0, order)
-    begins = _begins(rows.select(1, 0) if rows.shape[1] == 1 else rows)
-    starts = begins.nonzero().reshape(-1)
-    chosen = starts if order is None else order.index_select(0, starts)
-    values = x.reshape(-1).index_select(0, chosen) if dim is None else x.index_select(dim, chosen)
+    begins = _begins(rows)
+    starts = lib.norch_reshape(lib.norch_nonzero(begins, False), (-1,))
+    if dim is None:
+        values = lib.norch_mask_get(rows, begins)
+    else:
+        values = x.index_select(dim, starts if order is None else order.index_select(0, starts))
     out = [values]
     if return_inverse:
         inverse = cumsum(begins, 0) - 1
@@ -223,7 +233,7 @@ def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: boo
             inverse = inverse.new_zeros((count,)).scatter_add(0, order, inverse)
         out.append(inverse.reshape(x.shape) if dim is None else inverse)
     if return_counts:
-        out.append(diff(starts, append=starts.new_full((1,), count)) if count else starts)
+        out.append(_differences(padded(starts, [0], [1], count), 0) if count else starts)
     return tuple(out) if len(out) > 1 else values
 
 
@@ -231,7 +241,7 @@ def _begins(rows: Tensor) -> Tensor:
     """Where the rows, or elements, are not those before them."""
     begins = rows.new_ones((rows.shape[0],), dtype=bool_)
     if rows.ndim == 1:
-        lib.norch_binary_into(begins[1:], OPCODES["ne"], rows[1:], rows[:-1])
+        lib.norch_binary_into(begins[1:], _NE, rows[1:], rows[:-1])
     elif rows.shape[0] > 1:
         begins[1:] = any(ne(rows[1:], rows[:-1]), 1)
     return begins

@@ -9,17 +9,20 @@ from ..._binding.numbers import int64
 from ..._package.typing import Any, Operand, Tensor
 from ..._tensor.handle import Handle
 from ...autograd.differentiable import differentiable
+from ...dtype import float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, DTypeError, ShapeError
-from .._operand import tensor_of
-from ..create import ones_like, zeros
-from ..index import index_select
-from ..op import method
+from .._operand import operand, tensor_of
+from ..index import KINDS, index_select
+from ..op import OPCODES, method
 from ..reduce import sum_over
+from ..scan import cumsum
 from ..values import tensor
 from ..view import permute, reshape, reshape_to, sizes
 from .shape import ravel
 from .split import axis_and_size
+
+_AMIN, _SUM = OPCODES["amin"], OPCODES["sum"]
 
 __all__ = ["rearranged", "repeat_interleave", "tile"]
 
@@ -138,16 +141,22 @@ def _counts(repeats: Any, x: Tensor) -> Tensor:
         shape = tuple(repeats.shape)
         raise DTypeError(f"repeat_interleave: repeats are integers (n), not {repeats.dtype.name} {shape}")
     counts = ravel(repeats).to(None if x.is_meta else x.device, int64_)  # a shape of meta tensors may depend on it
-    if counts.numel() and (least := counts.amin().item()) < 0:
+    if counts._numel and (least := lib.norch_item(lib.norch_reduce(_AMIN, counts, None, False, -1, 0.0))) < 0:
         raise ArgumentError(f"repeat_interleave: {least} times")
     return counts
 
 
 def _repeated(counts: Tensor) -> Tensor:
     """The indices 0 ... n - 1, each so many times."""
-    total = counts.double().sum().item()  # exact for as many as fit in memory
+    total = lib.norch_item(
+        lib.norch_reduce(_SUM, counts, None, False, float64.code, 0.0)
+    )  # exact as far as fits memory
     if total >= 2.0**62:
         raise ArgumentError("repeat_interleave: the repeats add up to more than 2**62")
-    ends, size = counts.cumsum(0), int(total)
+    ends, size = cumsum(counts, 0), int(total)
+    if not counts._numel:
+        return ends
     # At each place, the number of indices whose repetitions end there or before.
-    return zeros(size + 1, dtype=int64_, device=counts.device).scatter_add(0, ends, ones_like(ends))[:size].cumsum(0)
+    ending = lib.norch_full((size + 1,), int64_.code, 0.0, 0, (counts._device_type, counts._device_index))
+    ending = lib.norch_scatter(ending, KINDS["SCATTER_ADD"], 0, ends, operand(1), True)
+    return cumsum(lib.norch_slice(ending, 0, 0, size, 1), 0)

@@ -23,7 +23,7 @@ from .._checks import at_least
 from .._entry import rename_errors
 from .._inplace_methods import inplace_view
 from .._operand import as_operand, tensor_of
-from ..copy import cast, cat, clone_for, contiguous
+from ..copy import cast, cat, clone_for, contiguous, padded
 from ..create import zeros
 from ..op import METHODS, method
 from ..view import (
@@ -48,7 +48,6 @@ from ..view import (
     unsqueeze,
     view,
 )
-from .pad import pad
 
 swapdims = method(name="swapdims")(transpose)
 concat = concatenate = cat
@@ -275,7 +274,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
         return zeros(1, 0)
     width, before, rows = sum(x.shape[1] for x in listed), 0, []
     for x in listed:
-        rows.append(pad(x, (before, width - before - x.shape[1])))
+        rows.append(padded(x, [before], [width - before - x.shape[1]], 0))
         before += x.shape[1]
     return cat(rows, 0)
 
