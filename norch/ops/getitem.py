@@ -221,58 +221,56 @@ def _axes_of(part: Any) -> int:
 
 
 def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
-    """(a view of x by the basic parts of index, the AdvancedIndex into that view by the others or None)."""
+    """(a view of x by the basic parts of index, the AdvancedIndex into that view by the others or None).
+
+    The dimensions that index tensors are broadcast to replace the axes that they take, if these are adjacent in the
+    view; else they come first. Integers are no index tensors here, as in PyTorch: for NumPy they are.
+    """
     parts = [_part(part) for part in (index if type(index) is tuple else (index,))]
-    ndim = x.ndim
     wide = [_axes_of(part) for part in parts]
-    taken = sum(wide)
-    if taken > ndim:
-        raise BoundsError(f"too many indices: {taken} for a tensor of {ndim} dimensions")
+    missing = x.ndim - sum(wide)
+    if missing < 0:
+        raise BoundsError(f"too many indices: {x.ndim - missing} for a tensor of {x.ndim} dimensions")
     basic: list[Any] = []
     indices: list[Any] = []
     axes: list[int] = []
     named: list[int] = []
-    if sum(part is Ellipsis for part in parts) > 1:
-        raise BoundsError(_DOTS)
-    axis = x_axis = kept = 0  # the next axis of the view; that of x; how many axes of the view no tensor indexes
-    lead, state = 0, "before"  # the axes of the index tensors replace those indexed if adjacent, else they come first
-    for n, part in zip(wide, parts):
-        if part is None or part is Ellipsis or type(part) is slice:
+    axis = x_axis = 0  # the next axis of the view; that of x
+    for part, taken in zip(parts, wide):
+        if type(part) in _BASIC:
+            if part is Ellipsis:
+                if part in basic:
+                    raise BoundsError(_DOTS)
+                taken = missing
             basic.append(part)
-            more = ndim - taken if part is Ellipsis else 1
-            axis, x_axis, kept = axis + more, x_axis + (0 if part is None else more), kept + more
-            state = "after" if state == "within" else state
+            if type(part) is not int:
+                axis += 1 if part is None else taken
+            x_axis += taken
             continue
-        if type(part) is int:  # a view, as in PyTorch; for NumPy it is an index like the others
-            basic.append(part)
-            x_axis += 1
-            continue
-        if state == "before":
-            lead, state = kept, "within"
-        elif state == "after":
-            lead, state = 0, "apart"
-        if type(part) is bool:
-            basic.append(None)
-            indices.append(_listed([0] * part))
+        for index_tensor in _index_tensors(x, part, x_axis):
+            basic.append(_ALL if taken else None)
+            indices.append(index_tensor)
             axes.append(axis)
             named.append(x_axis)
             axis += 1
-        elif part._dtype == _BOOL:
-            _check_mask(x, part, x_axis)
-            basic += [_ALL] * n
-            indices += nonzero(part, as_tuple=True)
-            axes += range(axis, axis + n)
-            named += range(x_axis, x_axis + n)
-            axis, x_axis = axis + n, x_axis + n
-        else:
-            basic.append(_ALL)
-            indices.append(part)
-            axes.append(axis)
-            named.append(x_axis)
-            axis, x_axis = axis + 1, x_axis + 1
+            x_axis += 1 if taken else 0
     whole = all(part == _ALL if type(part) is slice else part is Ellipsis for part in basic)
     view = x if whole else region(x, tuple(basic))
-    return view, AdvancedIndex(tuple(indices), tuple(axes), lead, tuple(named)) if indices else None
+    if not indices:
+        return view, None
+    adjacent = axes[-1] - axes[0] < len(axes)
+    return view, AdvancedIndex(tuple(indices), tuple(axes), axes[0] if adjacent else 0, tuple(named))
+
+
+def _index_tensors(x: Tensor, part: Any, axis: int) -> tuple[Any, ...]:
+    """What a part of an index takes from each axis of x, beginning with this one: a tensor of int64 for each. A bool
+    takes one element, or none, of an axis of size 1 that the view has for it."""
+    if type(part) is bool:
+        return (_listed([0] * part),)
+    if part._dtype != _BOOL:
+        return (part,)
+    _check_mask(x, part, axis)
+    return nonzero(part, as_tuple=True)
 
 
 @method

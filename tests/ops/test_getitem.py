@@ -147,6 +147,15 @@ def test_integers_are_taken_first_as_in_pytorch(index: str, torch: Any) -> None:
     assert x.tolist() == y.tolist()
 
 
+@pytest.mark.parametrize(
+    "index", [":, :, [1, 2], ..., [0, 1], 1", ":, [1], [2, 0], ..., [3, 4], [0, 1]", ":, [0], ..., None"]
+)
+def test_an_ellipsis_of_no_axis_does_not_separate_index_tensors(index: str, torch: Any) -> None:
+    x, y = (m.arange(240).view(2, 3, 4, 5, 2) for m in (norch, torch))
+    found, wanted = (eval(f"z[{index}]", {"z": z}) for z in (x, y))
+    assert tuple(found.shape) == tuple(wanted.shape) and found.tolist() == wanted.tolist()
+
+
 @pytest.mark.parametrize("before", [(), (Ellipsis,), (None, Ellipsis)])
 def test_a_mask_without_elements_fits_its_axes(before: tuple[Any, ...]) -> None:
     array, mask = numbered((0, 0, 1)), np.array([], dtype=bool)
