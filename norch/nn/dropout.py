@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from .._package.exports import defined
 from . import functional as F
 from ._layer import Layer, options
-
-__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 @options
@@ -69,3 +68,6 @@ class FeatureAlphaDropout(_Dropout, function=F.feature_alpha_dropout):
     >>> norch.nn.FeatureAlphaDropout(0.2)(norch.ones(2, 3, 4)).shape
     norch.Size([2, 3, 4])
     """
+
+
+__all__ = defined(globals())

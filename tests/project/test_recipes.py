@@ -92,16 +92,13 @@ def abs_sum(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     },
     "a composite": {
         "norch/nn/functional/_loss.py": (
-            "",
-            """
-
-@loss_function
+            "__all__ = ",
+            """@composed(autocast="float32")
 def log_cosh_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     \"\"\"log(cosh(input - target)).\"\"\"
     return reduced(log(sub(input, target).cosh()), reduction)
 
 
-__all__ += ["log_cosh_loss"]
 """,
         ),
         "tests/nn/test_losses.py": (
