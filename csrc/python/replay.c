@@ -21,7 +21,7 @@ static bool same_layout(const norch_tensor *x, const norch_tensor *as) {
 }
 
 /* Whether two storages overlap. Two over an array of another library may do so. */
-static bool meet(const norch_storage *a, const norch_storage *b) {
+static bool overlap(const norch_storage *a, const norch_storage *b) {
     const char *x = a->data, *y = b->data;
     return a == b || (x < y + b->bytes && y < x + a->bytes);
 }
@@ -65,12 +65,12 @@ static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *
     }
     for (int64_t k = 0; k < leaf - c->leaves; k++) { /* arguments that did not overlap still do not */
         const norch_tensor *other = given[k];
-        if (c->leaves[k].is_tensor && meet(other->storage, x->storage)) return false;
+        if (c->leaves[k].is_tensor && overlap(other->storage, x->storage)) return false;
     }
     return true;
 }
 
-static bool leaves_stand(const nr_conditions *c, void *const *given, int64_t count) {
+static bool arguments_match(const nr_conditions *c, void *const *given, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (!same_leaf(c, &c->leaves[i], given)) return false;
     return true;
@@ -79,7 +79,7 @@ static bool leaves_stand(const nr_conditions *c, void *const *given, int64_t cou
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
 static int matches(nr_conditions *c, void *const *given) {
     if (c->default_dtype != nr_default_dtype || (nr_modes() & NR_COMPARED) != c->modes) return false;
-    if (!leaves_stand(c, given, c->first_leaves)) return false;
+    if (!arguments_match(c, given, c->first_leaves)) return false;
     return nr_guards_hold(&c->guards);
 }
 
@@ -89,7 +89,7 @@ static __attribute__((noinline)) bool same_header(const norch_tensor *x, const n
 }
 
 /* Whether the tensors that Python holds have the headers that they had. */
-static __attribute__((noinline)) bool headers_stand(nr_recording *r) {
+static __attribute__((noinline)) bool headers_unchanged(nr_recording *r) {
     for (int64_t i = 0; i < r->used_count; i++)
         if (!same_header(r->used[i].x, &r->headers[2 * i])) return false;
     for (int64_t i = 0; i < r->keep_count; i++) {
@@ -105,8 +105,8 @@ static __attribute__((noinline)) bool headers_stand(nr_recording *r) {
 }
 
 /* Whether the tensors that the calls use still have their memory and headers, and their .grad follows its rule. */
-static bool tensors_stand(nr_recording *r) {
-    if (__builtin_expect(r->headers_replaced != nr_headers_replaced, false) && !headers_stand(r)) return false;
+static bool storages_unchanged(nr_recording *r) {
+    if (__builtin_expect(r->headers_replaced != nr_headers_replaced, false) && !headers_unchanged(r)) return false;
     for (int64_t i = 0; i < r->used_count; i++) {
         const nr_used *one = &r->used[i];
         const norch_tensor *x = one->x;
@@ -173,15 +173,15 @@ static bool read_arguments(void *tuple, int64_t count, void **given) {
     return true;
 }
 
-static bool memory_stands(nr_recording *r) {
-    return tensors_stand(r) && arguments_apart(r, r->given, r->conditions.first_leaves);
+static bool memory_unchanged(nr_recording *r) {
+    return storages_unchanged(r) && arguments_apart(r, r->given, r->conditions.first_leaves);
 }
 
 static int may_run(nr_recording *r, void *leaves) {
     if (!read_arguments(leaves, r->conditions.first_leaves, r->given)) return false;
     const int same = matches(&r->conditions, r->given);
     if (same != 1) return same;
-    if (!memory_stands(r)) return false;
+    if (!memory_unchanged(r)) return false;
     if (!r->before_run) return true;
     const int changed = nr_guards_change(&r->watches);
     if (changed < 0) return -1;
@@ -190,7 +190,7 @@ static int may_run(nr_recording *r, void *leaves) {
     if (may != 1) r->always_asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
     /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
-    return leaves_stand(&r->conditions, r->given, r->conditions.first_leaves) && memory_stands(r);
+    return arguments_match(&r->conditions, r->given, r->conditions.first_leaves) && memory_unchanged(r);
 }
 
 static void bind(nr_recording *r, int64_t count) {
@@ -243,7 +243,7 @@ static norch_tensor *written_to(const nr_recording *r, void *const *given, int64
 static void *would_differ(nr_recording *r, void *const *given, int64_t time) {
     const int same = matches(&r->conditions, given);
     if (same < 0) return NULL;
-    if (!same || !tensors_stand(r)) return PyUnicode_FromString("takes or reads something else by now");
+    if (!same || !storages_unchanged(r)) return PyUnicode_FromString("takes or reads something else by now");
     norch_tensor *written = written_to(r, given, time);
     if (written) return norch_retain(written);
     return Py_NewRef(NR_NONE);
@@ -277,7 +277,7 @@ static norch_tensor *changed_since(const nr_recording *r, int64_t time) {
 static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *slab) {
     const nr_conditions *c = &r->conditions;
     const bool may = read_arguments(leaves, c->leaf_count, r->given) &&
-                     (r->program->slab ? slab && slab->storage : !slab) && leaves_stand(c, r->given, c->leaf_count);
+                     (r->program->slab ? slab && slab->storage : !slab) && arguments_match(c, r->given, c->leaf_count);
     if (!may || !arguments_apart(r, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     const int held = nr_guards_hold(&r->later);
     if (held < 0) return NULL;
