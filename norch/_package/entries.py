@@ -1,7 +1,14 @@
 """Entries: code that functions begin with while __torch_function__ may override them.
 
 An entry replaces the __code__ of a function. So the function stays the same object, under all names that programs have
-imported, and costs nothing more while nobody needs its entry.
+imported, and costs nothing more while nobody needs its entry. Everything else was dearer or different:
+
+- An object of C before each function, which tests the modes of the thread and the types (csrc/python/method.c, as rows
+  of ops.def have it): CPython calls a function of Python from C in 40 ns more than from Python (x.dim(): 143, not 102).
+- A test in each function takes 14 ns, and does not see the types of its arguments.
+- Another function under the same name: programs that have imported the first go on with that one, and handlers that
+  compare `func is torch.add` know no other.
+- PyFunction_SetVectorcall() is the same exchange in C, is new in Python 3.12, and not in its stable ABI.
 """
 
 from __future__ import annotations
