@@ -10,7 +10,7 @@ TRUNK = {
     "core": "csrc/core csrc/ops/ops.h csrc/cpu/memory.c",
     "tensor": "norch/_tensor/handle.py norch/tensor.py",
     "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py norch/ops/_entry.py",
-    "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/save_plan.py "
+    "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/saved.py "
     "norch/autograd/record.py norch/autograd/inplace.py",
     "engine": "norch/autograd/engine.py norch/autograd/broadcast.py norch/autograd/halves.py",
 }

@@ -1,5 +1,5 @@
 /* node: the nodes of autograd's graph. This is the one place that makes them: it numbers them, keeps the stack of the
- * call in anomaly mode, and fills them by the plan of their operation (norch/autograd/save_plan.py). */
+ * call in anomaly mode, and fills them by the plan of their operation (norch/autograd/saved.py). */
 #include "node.h"
 
 #include <stddef.h>

@@ -1,14 +1,15 @@
 """Reverse-mode automatic differentiation.
 
-- The graph: node.py (nodes), derivative.py and save_plan.py (node classes of operations, and what their nodes save),
+- The graph: node.py (nodes), derivative.py and saved.py (node classes of operations, and what their nodes save),
   record.py and differentiable.py (how operations record nodes), inplace.py and view_history.py (in-place writes and
   views). csrc/python/node.c makes the nodes.
-- The reverse walk: engine.py (backward()), gradients.py and targets.py (grad()), broadcast.py (gradients of broadcast
-  inputs), hooks.py, anomaly.py (finds the operation behind a NaN), levels.py (gradients that vmap sums).
+- The reverse walk: engine.py (backward()), gradients.py (grad()), targets.py (which nodes a walk visits), broadcast.py
+  (gradients of broadcast inputs), hooks.py, anomaly.py (finds the operation behind a NaN), levels.py (gradients that
+  vmap sums).
 - Gradients of gradients: formula.py (of fused kernels), dependence.py (whose derivative is 0). region.py walks through
-  a part of the graph, for checkpoints and norch.compile; reachable.py only lists nodes.
+  a part of the graph, for checkpoints and norch.compile.
 - For users: grad_mode.py (no_grad() and the like), function.py (custom operations), transforms.py and functional.py
-  (Jacobians and products with them), saved.py (checks of what a node saved, and PyTorch's names of it).
+  (Jacobians and products with them), saved_hooks.py, saved_names.py (PyTorch's names of what a node saved).
 
 The derivative of an operation is declared beside the operation, in norch/ops.
 """

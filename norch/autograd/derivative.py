@@ -20,8 +20,8 @@ from collections.abc import Callable
 from .._binding.library import lib
 from .._package.typing import Any
 from .node import Node
-from .save_plan import SavePlan
-from .saved import add_saved_names, check_saved, pytorch_names
+from .saved import SavePlan, check_saved
+from .saved_names import add_saved_names, pytorch_names
 
 Gradient = Callable[..., Any]
 

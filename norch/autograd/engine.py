@@ -30,7 +30,7 @@ from .hooks import add_to_grad, call_after, call_before, call_hooks, call_post_h
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
-from .targets import Targets, nodes_of
+from .targets import Targets, count_dependencies, nodes_of, reachable
 
 _COMPLEX = complex64.code  # the first number of a complex dtype
 _dtypes_seen = lib.norch_dtypes_seen
@@ -155,9 +155,7 @@ def walk(
         with autocast_off():
             return walk(roots, retain_graph, create_graph, targets)
     if create_graph:
-        from .reachable import open_all  # lazy: few programs take second derivatives
-
-        open_all([root for root, _ in roots])
+        reachable([root for root, _ in roots], opens=True)
     waiting: Queue = []
     gradients: dict[Node, Any] = {}
     needed: Any = None
@@ -259,8 +257,6 @@ def visit(
                     _accumulate(edge, grad_input, not node.shares_grad and hooks is None, create_graph)
                     continue
                 if targets is None and dependencies is None:
-                    from .reachable import count_dependencies
-
                     dependencies = count_dependencies([node, *(other for _, other in waiting)], gradients)
                 if dependencies is not None and edge in dependencies:
                     _collect(dependencies, gradients, edge, grad_input, create_graph)

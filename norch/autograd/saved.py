@@ -1,12 +1,110 @@
-"""The values that a node saved: checks before they are used, and their names in PyTorch (``y.grad_fn._saved_self``)."""
+"""What the nodes of an operation save for its gradient, and the checks when that is read.
+
+derivative() makes a SavePlan once, from the names of the parameters of the gradient functions. record() fills
+node._saved by it (csrc/python/node.c); before a gradient function gets a saved tensor, reader() or
+csrc/python/gradients.c checks that it was neither freed nor written to since. OpNode.release() frees.
+"""
 
 from __future__ import annotations
 
-from .._binding.library import lib
+from itertools import chain
+from operator import itemgetter
+
 from .._package.typing import Any
 from .._tensor.handle import Handle, alias
 from ..errors import Error
+from .grad_mode import mode
 from .node import Node
+
+
+class SavePlan:
+    """What the nodes of an operation save.
+
+    inputs      the names of the inputs that may have a gradient
+    needed      for each input, the names that its gradient needs
+    layout      the names of the saved values, in the order of node._saved
+    others      the names of the values that record() takes beside the inputs and the result
+    frees       whether a tensor is saved. backward() then frees all; shapes, axes and numbers stay for another walk
+    out         whether the result is saved
+    tensors     the names of values beside the inputs and the result that are tensors, or TensorHolders
+    unread      the inputs whose meta tensor is saved where no wanted gradient needs their elements
+    selections  what select() returned, by its argument
+    """
+
+    __slots__ = ("frees", "inputs", "layout", "needed", "others", "out", "selections", "tensors", "unread")
+
+    def __init__(
+        self,
+        inputs: tuple[str, ...],
+        needed: list[tuple[str, ...]],
+        layout: tuple[str, ...],
+        others: tuple[str, ...] | None,
+        tensors: tuple[str, ...],
+        unread: dict[str, tuple[str, ...]],
+    ):
+        used = dict.fromkeys(chain(*needed))
+        if others is None:
+            others = tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs)
+        self.inputs, self.others, self.tensors = inputs, others, tensors
+        self.needed = needed if len(needed) == len(inputs) else needed * len(inputs)  # one function for all
+        self.layout = (layout if used else ()) or tuple(dict.fromkeys([*filter(used.__contains__, inputs), *used]))
+        self.frees = not {*inputs, "out", *tensors}.isdisjoint(used)
+        self.out = "out" in used
+        self.unread = set(chain(*unread.values()))
+        self.selections: list[str | None] = [None] * (1 << len(inputs))
+
+    def select(self, wanted: int) -> str:
+        """What a node saves if the gradients of the bit mask are wanted, the first input's bit being the highest: for
+        each value of the layout a character, whose code is
+
+            0        None
+            1, 2 ..  an input, or after these a value of others
+            64 ..    the meta tensor of an input
+            127      the result
+        """
+        needed = {name for i, names in enumerate(reversed(self.needed)) if wanted >> i & 1 for name in names}
+        instead = {name: f"{name}_meta" for name in self.unread - needed}
+        codes = {name: 1 + i for i, name in enumerate((*self.inputs, *self.others))}
+        codes |= {f"{name}_meta": 64 + i for i, name in enumerate(self.inputs)} | {"out": 127}
+        saved = [instead.get(name, name if name in needed else "") for name in self.layout]
+        selected = self.selections[wanted] = "".join(chr(codes[name]) if name else "\0" for name in saved)
+        return selected
+
+    def code_of(self, name: str) -> int:
+        """The position of a saved value, with a flag if it is the result (32), or may hold tensors (64)."""
+        return self.layout.index(name) | 32 * (name == "out") | 64 * (name in self.tensors)
+
+    def reader(self, parameters: tuple[str, ...]) -> Any:
+        """A function of a node that returns the saved values of these names, after checking that they were neither
+        freed nor written to. A saved result gets its history back."""
+        positions = [self.layout.index(name) for name in parameters]
+        count = len(positions)
+        in_order = count > 1 and positions == [*range(len(self.layout))]
+        pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
+        out_at = parameters.index("out") if "out" in parameters else -1
+        if not self.frees:
+            return lambda node: pick(node._saved)
+
+        def read(node: Any) -> tuple[Any, ...]:
+            saved = node._saved
+            if saved is None:
+                raise freed(node)
+            values = saved if in_order else pick(saved)
+            for x in values:
+                if isinstance(x, _CHECKED):
+                    for held in x.tensors() if isinstance(x, TensorHolder) else (x,):
+                        if held._version_counter is not None:
+                            saved_intact(node, held)
+            if out_at >= 0 and mode.enabled:
+                out = alias(values[out_at])
+                out._node = node
+                values = (*values[:out_at], out, *values[out_at + 1 :])
+            return values
+
+        return read
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
 
 
 class TensorHolder:
@@ -17,6 +115,9 @@ class TensorHolder:
     def tensors(self) -> tuple[Any, ...]:
         """The tensors that it holds."""
         raise NotImplementedError
+
+
+_CHECKED = (Handle, TensorHolder)
 
 
 def saved_intact(node: Node, saved: Any) -> None:
@@ -46,105 +147,3 @@ def freed(node: Node) -> Error:
         f"{node.name()}: going backward through this graph a second time, but what it saved was freed the "
         "first time; pass retain_graph=True to the first backward()"
     )
-
-
-# ---- PyTorch's names -----------------------------------------------------------------------------------------------
-
-# {parameter of a gradient function (derivative.py): PyTorch's name}; `x_meta` becomes `self_sym_sizes`, the shape.
-_NAMES = {"x": "self", "a": "self", "b": "other", "out": "result", "axes": "dim"}
-_NAMES |= {name: name for name in "bias dim eps index keepdim mask ord p training weight".split()}
-_NAMES_OF = {
-    "Addcdiv": {"b": "tensor1", "c": "tensor2"},
-    "Addcmul": {"b": "tensor1", "c": "tensor2"},
-    "BatchNorm": {"x": "input"},
-    "Clamp": {"b": "min", "c": "max"},
-    "ClampMax": {"b": "max"},
-    "ClampMin": {"b": "min"},
-    "Conv": {"x": "input"},
-    "Elu": {"b": "alpha", "c": "input_scale"},
-    "Embedding": {"index": "indices", "padding": "padding_idx", "by_frequency": "scale_grad_by_freq"},
-    "Hardtanh": {"b": "min_val", "c": "max_val"},
-    "LeakyRelu": {"b": "negative_slope"},
-    "Lerp": {"b": "end", "c": "weight"},
-    "Linear": {"x": "input"},
-    "Matmul": {"b": "mat2"},
-    "Normalize": {"x": "input"},
-    "Pow": {"b": "exponent"},
-    "Softplus": {"b": "beta", "c": "threshold"},
-    "Std": {"param": "correction"},
-    "Var": {"param": "correction"},
-    "Where": {"a": "condition"},
-}
-# Values that the class of a node implies: x**2 and x**3 are operations of their own here.
-_CONSTANTS = {"Cube": {"exponent": 3}, "Square": {"exponent": 2}}
-
-_known: dict[Any, dict[str, int]] = {}
-
-
-def saved_positions(node_class: Any) -> dict[str, int]:
-    """{PyTorch's name: position in node._saved} of what a gradient needs."""
-    if node_class in _known:
-        return _known[node_class]
-    plan = node_class.save_plan
-    needed = {name for names in plan.needed for name in names}
-    names = _NAMES | _NAMES_OF.get(node_class.__name__, {})
-    found = {}
-    for position, name in enumerate(plan.layout):
-        bare = name.removesuffix("_meta")
-        if name in needed and bare in names:
-            found[names[bare] + "_sym_sizes" * (bare != name)] = position
-    _known[node_class] = found
-    return found
-
-
-def pytorch_names(node_class: Any) -> list[str]:
-    """PyTorch's names of what nodes of this class save."""
-    return [*saved_positions(node_class), *_CONSTANTS.get(node_class.__name__, ())]
-
-
-def read_saved(node: Any, name: str) -> Any:
-    """The value that node saved under PyTorch's name; None if no gradient needed it. As in PyTorch, a saved result has
-    its history. Raises Error if the value was freed or written to, AttributeError for an unknown name."""
-    position = saved_positions(type(node)).get(name)
-    if position is None:
-        constants = _CONSTANTS.get(type(node).__name__, {})
-        if name in constants:
-            return constants[name]
-        raise AttributeError(f"{node.name()} saves no {name!r}", name=f"_saved_{name}", obj=node)
-    if node._saved is None:
-        raise Error(
-            f"{node.name()}: _saved_{name} was freed when the gradient went backward; pass retain_graph=True to "
-            "backward() to read it after that"
-        )
-    value = node._saved[position]
-    if not isinstance(value, Handle):
-        return value
-    if name.endswith("_sym_sizes"):
-        return tuple(value.shape)
-    saved_intact(node, value)
-    if name == "result":
-        value = alias(value)
-        value._node = node
-    elif value._weak:  # a number, whose tensor all calls share
-        return lib.norch_clone(value) if name in ("self", "other") else value.item()  # type: ignore[attr-defined]
-    return value
-
-
-class _Saved:
-    """The attribute _saved_<name> of nodes. A __getattr__ of their class would slow down every attribute of a node."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __get__(self, node: Any, kind: Any = None) -> Any:
-        return self if node is None else read_saved(node, self.name)
-
-
-def add_saved_names(node_class: type) -> None:
-    """Adds every attribute _saved_<name> to the base class of nodes."""
-    for names in (_NAMES, *_NAMES_OF.values()):
-        for name in names.values():
-            setattr(node_class, f"_saved_{name}", _Saved(name))
-            setattr(node_class, f"_saved_{name}_sym_sizes", _Saved(name + "_sym_sizes"))

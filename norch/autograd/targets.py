@@ -1,13 +1,43 @@
-"""Walks that collect the gradients of certain nodes, as grad() does, and leave .grad of leaves alone."""
+"""Which nodes a walk visits: all that its roots lead to, or those between the roots and targets, whose gradients it
+collects, as grad() does, and leaves .grad of leaves alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from .._package.typing import Any
 from ..errors import Error
-from .node import GradientEdge, Node
+from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
+
+
+def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = False) -> set[Node]:
+    """The nodes that edges lead to from roots, and roots themselves. The edges of ends are not followed. opens: nodes
+    that stand for others are opened first (Node.is_whole)."""
+    seen = set(roots)
+    todo = list(seen)
+    while todo:
+        node = todo.pop()
+        if node in ends:
+            continue
+        if opens and node.is_whole:
+            node.open()
+        for edge in node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                todo.append(edge)
+    return seen
+
+
+def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
+    """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
+    starts lead to. Leaves that have a waiting gradient are left out."""
+    counts: dict[Leaf, int] = {}
+    for node in reachable(starts):
+        for edge in node.edges:
+            if type(edge) is Leaf and edge.hooks is not None and edge not in gradients:
+                counts[edge] = counts.get(edge, 0) + 1
+    return counts
 
 
 class Targets:
@@ -34,10 +64,7 @@ class Targets:
 
     def start(self, roots: Iterable[Node]) -> None:
         """Finds the needed nodes of a walk from roots."""
-        needed = self.needed
-        from .reachable import reachable  # lazy: backward() alone needs no targets
-
-        seen = reachable(roots, self.found if self.is_boundary else ())
+        needed, seen = self.needed, reachable(roots, self.found if self.is_boundary else ())
         for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):
                 needed.add(node)

@@ -17,8 +17,8 @@ from ..errors import DTypeError, Error, ShapeError
 from .grad_mode import enable_grad, mode
 from .gradients import grad
 from .node import Leaf
-from .reachable import reachable
 from .record import gradient_edge
+from .targets import reachable
 
 Tensors = Sequence[Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..autograd import engine
 from ..autograd.hooks import RemovableHandle
-from ..autograd.reachable import reachable
 from ..autograd.record import gradient_edge
+from ..autograd.targets import reachable
 from ..errors import ArgumentError
 
 _VISIT = engine.visit.__code__

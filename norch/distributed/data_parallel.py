@@ -16,8 +16,8 @@ from typing import Any
 
 from .._package.recording import here, unseen
 from ..autograd import is_grad_enabled, no_grad
-from ..autograd.reachable import reachable
 from ..autograd.record import gradient_edge
+from ..autograd.targets import reachable
 from ..compat.pytree import tree_leaves
 from ..dtype import int32
 from ..errors import ArgumentError, Error, ShapeError

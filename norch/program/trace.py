@@ -33,7 +33,7 @@ from .._package import recording as _recording
 from .._package.recording import here, unseen
 from .._tensor.handle import Handle, alias, next_seq
 from ..autograd.autocast import fresh_cast_cache
-from ..autograd.reachable import reachable
+from ..autograd.targets import reachable
 from ..device import current as devices
 from ..nn._watch import watching
 from ..nn.module import Module

@@ -348,7 +348,7 @@ def test_files_that_pages_name_are_there() -> None:
 
 def test_the_tour_names_few_files_and_what_they_hold() -> None:
     rows = re.findall(r"^\| ([^|]+\?) \| (.+) \|$", (DOCS / "tour.md").read_text(), re.M)
-    assert len(rows) == 12
+    assert len(rows) == 18
     for question, answer in rows:
         path = ""
         paths = set()

@@ -81,7 +81,7 @@ def test_counts_and_sizes_are_those_of_the_files() -> None:
     assert all("ten chapters" in text.replace("\n", " ") for text in (readme, index))
     assert "has fifteen programs" in readme and len(list(ROOT.glob("examples/*.py"))) == 15
     questions = re.findall(r"^\| [^|]+\? \|", (ROOT / "docs/tour.md").read_text(), re.M)
-    assert "answers twelve questions" in readme and len(questions) == 12
+    assert "answers eighteen questions" in readme and len(questions) == 18
 
     def rows(text: str) -> list[str]:
         return re.findall(r"^\| ([^\n|]+ \|[^\n]*?)(?: \(\[a tour\]\S+\))? \|$", text.replace("docs/", ""), re.M)
