@@ -12,11 +12,13 @@
 
 /* Channels that are read where they lie in planes, as few as pictures have. */
 #define PLANES 4
-/* Bytes of a packed weight that stays in the second cache beside a band of x. */
-#define NEAR_WEIGHT (384 * 1024)
-#define NEAR_BAND (192 * 1024)
+/* Shares of the second cache, of which no more than MOST_CACHE was measured: of a packed weight that stays there, and of a
+ * band of x beside it. */
+#define MOST_CACHE (1 << 20)
+#define NEAR_WEIGHT(cache) ((cache) / 8 * 3)
+#define NEAR_BAND(cache) ((cache) / 16 * 3)
 /* The same of a band for a part of a larger weight, which is read again for each band: not of too few rows. */
-#define FAR_BAND (512 * 1024)
+#define FAR_BAND(cache) ((cache) / 2)
 #define FEWEST_ROWS 8
 /* Products of a sum that pay for turning planes into an image, and back. */
 #define ALONE_PRODUCTS 256
@@ -224,14 +226,15 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
         s->last = all - (s->rows - 1) * s->columns;
         s->row = s->columns * s->step;
     }
-    const int64_t weight = s->k * s->groups * PANEL_COLS * (int64_t)sizeof(T);
+    const int64_t weight = s->k * s->groups * PANEL_COLS * (int64_t)sizeof(T),
+                  cache = least(nr_second_cache(), MOST_CACHE);
     const int64_t row = s->row * x->blocks * (int64_t)sizeof(T);
-    s->group_tasks = weight <= NEAR_WEIGHT && s->rows * 2 >= PARTS_WANTED ? 1 : s->groups;
-    s->band = s->group_tasks == 1 ? least(greatest(1, NEAR_BAND / row), ceil_div(s->rows, PARTS_WANTED))
+    s->group_tasks = weight <= NEAR_WEIGHT(cache) && s->rows * 2 >= PARTS_WANTED ? 1 : s->groups;
+    s->band = s->group_tasks == 1 ? least(greatest(1, NEAR_BAND(cache) / row), ceil_div(s->rows, PARTS_WANTED))
                                   : ceil_div(s->rows, ceil_div(PARTS_WANTED, s->groups));
     if (s->group_tasks > 1) { /* what a part of the sums reads and writes should stay in the second cache, too */
         const int64_t near = row * least(s->depth, s->k) / s->k + s->columns * PANEL_COLS * (int64_t)sizeof(T);
-        s->band = least(s->band, greatest(FEWEST_ROWS, FAR_BAND / near));
+        s->band = least(s->band, greatest(FEWEST_ROWS, FAR_BAND(cache) / near));
     }
 }
 

@@ -375,15 +375,18 @@ static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
 
 /* ---- the choice of algorithm and chunks --------------------------------------------------------- */
 
-/* The thresholds are the crossover points measured on Zen 4. */
+/* The thresholds are the crossover points measured on Zen 4, and for AVX2 on Zen 3. */
 static algorithm NAME(choose)(const product *p) {
     int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
     if (p->m == 1) return along_k ? DOT : ROW;
     if (p->k == 1 && p->b_col == 1 && p->n >= LANES) return OUTER;
     int64_t padded = ceil_div(p->n, LANES) * LANES;
-    /* a dot product ends with a sum over lanes, a panel begins with a transpose: which costs less decides */
-    if (along_k && p->k >= (p->n * 3 <= padded * 2 ? 6 * LANES : p->m * LANES)) return DOT;
-    if (p->m <= 7 * TILE_ROWS || p->n <= 3 * PANEL_COLS || work_of(p) <= 320.0 * 320.0 * 320.0) return PANEL;
+    /* a dot product ends with a sum over lanes, a panel begins with a transpose: which costs less decides, if a block of
+     * A stays in the second cache while the columns pass by */
+    const bool narrow = p->n * 3 <= padded * 2, stays = p->m * DOT_K * (int64_t)sizeof(T) <= nr_second_cache() / 2;
+    if (along_k && (narrow ? p->k >= 6 * LANES : p->k >= p->m * LANES && stays)) return DOT;
+    if (p->m <= FEW_TILES * TILE_ROWS || p->n <= FEW_PANELS * PANEL_COLS || work_of(p) <= 320.0 * 320.0 * 320.0)
+        return PANEL;
     return BLOCKED;
 }
 

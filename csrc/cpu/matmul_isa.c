@@ -25,7 +25,11 @@
 /* BLOCK_K x one panel of B fits the first cache, BLOCK_K x BLOCK_N of B a share of the third. */
 #define BLOCK_K (VECTOR == 64 ? 256 : 384)
 #define BLOCK_N 2048
-#define PACK_PANELS 4
+/* Panels that are packed together, whose rows are lines that follow each other, for the prefetchers. */
+#define PACK_PANELS (VECTOR == 32 ? 8 : 4)
+/* Up to which A is read where it lies: tiles of rows, and panels of columns. With AVX2 both are narrower. */
+#define FEW_TILES (VECTOR == 32 ? 11 : 7)
+#define FEW_PANELS (VECTOR == 32 ? 5 : 3)
 #define FAR_BYTES (1 << 20)
 /* The block of k of dot products, and of a row of C that is a sum of rows of B. */
 #define DOT_K 1024
