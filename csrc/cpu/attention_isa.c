@@ -20,8 +20,12 @@
 #define SCORES 16384
 #define MOST_QUERIES 64
 #define IN_PLACE (128 << 10) /* bytes from the first to the last row of an operand that tiles read where it lies */
-#define DRAWN 64             /* blocks of random words that are drawn at a time */
-#define PIECE 1024           /* numbers of a row after which their sum goes into double precision */
+/* The same of one that is read again for many rows: with AVX2 a panel is a line of each row, and lines that lie apart
+ * push one another out of the first cache. */
+#define IN_PLACE_AGAIN (VECTOR == 32 ? 32 << 10 : IN_PLACE)
+#define MANY_TILES 4
+#define DRAWN 64   /* blocks of random words that are drawn at a time */
+#define PIECE 1024 /* numbers of a row after which their sum goes into double precision */
 
 /* How one head is cut into tasks and blocks of queries, and the scratch memory of each thread. */
 typedef struct job {

@@ -30,12 +30,13 @@ typedef struct NAME(right) {
     int64_t row, panel;
 } NAME(right);
 
-/* k rows, `row` apart, of `cols` contiguous elements: in place, if vectors cross no cache lines and the rows are on few
- * pages; otherwise packed to `to`. */
-static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row) {
+/* k rows, `row` apart, of `cols` contiguous elements, by which `rows` rows are multiplied: in place, if vectors cross no
+ * cache lines and the rows are on few pages; otherwise packed to `to`. */
+static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row, int64_t rows) {
     const int64_t apart = row * (int64_t)sizeof(T);
     const bool whole = cols % LANES == 0 && ((uintptr_t)b | (uintptr_t)apart) % VECTOR == 0;
-    if (whole && apart % 1024 && k * apart <= IN_PLACE) return (NAME(right)){b, row, PANEL_COLS};
+    const int64_t far = rows > MANY_TILES * TILE_ROWS ? IN_PLACE_AGAIN : IN_PLACE;
+    if (whole && apart % 1024 && k * apart <= far) return (NAME(right)){b, row, PANEL_COLS};
     NAME(pack_panels)(to, k, cols, b, row, 1);
     return (NAME(right)){to, PANEL_COLS, k * PANEL_COLS};
 }
@@ -269,8 +270,8 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
     int64_t seen = NAME(seen_by)(p, first + rows);
     NAME(probabilities)(h, first, rows);
     const int64_t q_row = p->row[NR_ATTENTION_Q], g_row = p->row[NR_ATTENTION_G];
-    const NAME(right) some_q = NAME(rows_of)(h->packed_q, rows, p->width, h->q + first * q_row, q_row);
-    const NAME(right) some_g = NAME(rows_of)(h->packed_g, rows, p->value_width, h->g + first * g_row, g_row);
+    const NAME(right) some_q = NAME(rows_of)(h->packed_q, rows, p->width, h->q + first * q_row, q_row, seen);
+    const NAME(right) some_g = NAME(rows_of)(h->packed_g, rows, p->value_width, h->g + first * g_row, g_row, seen);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
         int64_t width = ceil_div(end, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
@@ -353,10 +354,10 @@ static void NAME(run_task)(const job *s, int64_t task, NAME(head) * h, bool is_b
         NAME(clear_rows)(h->grad_k, p->row[NR_ATTENTION_GRAD_K], p->keys, p->width);
         NAME(clear_rows)(h->grad_v, p->row[NR_ATTENTION_GRAD_V], p->keys, p->value_width);
         h->values_across = NAME(columns_of)(h->packed_across, p->value_width, p->keys, h->v, v_row);
-        h->keys_along = NAME(rows_of)(h->packed_along, p->keys, p->width, h->k, k_row);
+        h->keys_along = NAME(rows_of)(h->packed_along, p->keys, p->width, h->k, k_row, p->queries);
     } else {
         h->out = (T *)p->out + item_offset(p, NR_ATTENTION_OUT, item);
-        h->values = NAME(rows_of)(h->packed_values, p->keys, p->value_width, h->v, v_row);
+        h->values = NAME(rows_of)(h->packed_values, p->keys, p->value_width, h->v, v_row, end - begin);
     }
     for (int64_t first = begin; first < least(end, p->queries); first += s->queries)
         (is_backward ? NAME(backward) : NAME(forward))(h, first, least(s->queries, p->queries - first));
@@ -381,7 +382,10 @@ static int32_t NAME(attend)(const nr_attention_plan *p, bool is_backward) {
     if (s.pitch * (int64_t)sizeof(T) % 1024 == 0) s.pitch += LANES; /* avoids cache conflicts of columns of scores */
     int64_t most = least(SCORES / s.pitch, MOST_QUERIES), queries = p->queries > 0 ? p->queries : 1;
     if (most < TILE_ROWS) most = TILE_ROWS;
+    if (!is_backward) most -= most % TILE_ROWS;
     s.queries = ceil_div(queries, ceil_div(queries, most));
+    /* forward, where no sum depends on how queries are cut, in whole tiles */
+    if (!is_backward) s.queries = ceil_div(s.queries, TILE_ROWS) * TILE_ROWS;
     /* in the backward pass all queries add to the gradient of a key, in order, so that a head is one task */
     if (!is_backward) s.parts = least(ceil_div(queries, s.queries), ceil_div(TASKS_WANTED, s.items));
     s.scratch_size = NAME(lay_out)(&none, &s, is_backward, NULL);
