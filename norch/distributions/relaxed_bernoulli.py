@@ -46,24 +46,11 @@ class LogitRelaxedBernoulli(ByProbs):
         return self.temperature.log() + away - 2 * softplus(away)
 
 
-class RelaxedBernoulli(TransformedDistribution):
-    """The sigmoid of LogitRelaxedBernoulli: a number in (0, 1), the nearer to 0 or 1 the lower the temperature, whose
-    draws have derivatives. Its arguments are those of LogitRelaxedBernoulli.
+class Relaxed(TransformedDistribution):
+    """A transformed distribution with the parameters of the one that it transforms."""
 
-    >>> norch.distributions.RelaxedBernoulli(0.1, probs=0.9).log_prob(norch.tensor(0.5)).shape
-    norch.Size([])
-    """
-
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval
     has_rsample = True
-    base_dist: LogitRelaxedBernoulli
-
-    def __init__(
-        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ) -> None:
-        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
-        super().__init__(base, SigmoidTransform(), validate_args)
+    base_dist: Any
 
     def _given(self) -> list[str]:
         return self.base_dist._given()
@@ -75,12 +62,30 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def logits(self) -> Tensor:
-        """log(probs / (1 - probs))."""
+        """log(probs / (1 - probs)), or the logarithms of the classes' probs."""
         return self.base_dist.logits
 
     @property
     def probs(self) -> Tensor:
-        """The probabilities of numbers near 1."""
+        """The probabilities, of 1 or of the classes."""
         return self.base_dist.probs
 
     __repr__ = Distribution.__repr__
+
+
+class RelaxedBernoulli(Relaxed):
+    """The sigmoid of LogitRelaxedBernoulli: a number in (0, 1), the nearer to 0 or 1 the lower the temperature, whose
+    draws have derivatives. Its arguments are those of LogitRelaxedBernoulli.
+
+    >>> norch.distributions.RelaxedBernoulli(0.1, probs=0.9).log_prob(norch.tensor(0.5)).shape
+    norch.Size([])
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+
+    def __init__(
+        self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args)

@@ -12,8 +12,7 @@ from ..ops.values import as_tensor
 from ..tensor import Tensor
 from . import constraints
 from .categorical import Classes
-from .distribution import Distribution
-from .transformed_distribution import TransformedDistribution
+from .relaxed_bernoulli import Relaxed
 from .transforms import ExpTransform
 from .utils import clamp_probs
 
@@ -48,7 +47,7 @@ class ExpRelaxedCategorical(Classes):
         return scores.sum(-1) + math.lgamma(more + 1) + more * self.temperature.log()
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed):
     """The exponential of ExpRelaxedCategorical: probabilities, the nearer to a one-hot vector the lower the
     temperature, whose draws have derivatives. Its arguments are those of ExpRelaxedCategorical.
 
@@ -58,8 +57,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
-    has_rsample = True
-    base_dist: ExpRelaxedCategorical
 
     def __init__(
         self,
@@ -70,23 +67,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     ) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-
-    def _given(self) -> list[str]:
-        return self.base_dist._given()
-
-    @property
-    def temperature(self) -> Tensor:
-        """The temperature."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of probs."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities of the classes."""
-        return self.base_dist.probs
-
-    __repr__ = Distribution.__repr__
