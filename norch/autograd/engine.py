@@ -65,8 +65,8 @@ def backward(
     """
     targets = None
     if inputs is not None:
-        listed = tensors_in(inputs, "backward")
-        nodes = nodes_of(listed, "backward")
+        input_tensors = tensors_in(inputs, "backward")
+        nodes = nodes_of(input_tensors, "backward")
         if not nodes:
             raise Error("backward: inputs is empty; leave it out to reach every leaf")
         targets = Targets(nodes)
@@ -78,10 +78,10 @@ def backward(
     walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)
     if targets is not None:
         with set_grad_enabled(bool(create_graph)):
-            _add_found(listed, nodes, targets, create_graph)
+            _add_to_inputs(input_tensors, nodes, targets, create_graph)
 
 
-def _add_found(inputs: list[Any], nodes: list[Node], targets: Targets, create_graph: bool) -> None:
+def _add_to_inputs(inputs: list[Any], nodes: list[Node], targets: Targets, create_graph: bool) -> None:
     """Adds the gradients that a walk has found to the .grad of inputs."""
     for x, node in zip(inputs, nodes, strict=True):
         g, targets.found[node] = targets.found[node], None  # an input may be listed twice
@@ -95,12 +95,12 @@ def _add_found(inputs: list[Any], nodes: list[Node], targets: Targets, create_gr
 
 def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
     """Where a walk from tensors begins: the node of each, and its gradient."""
-    given: list[Any] = [None] * len(tensors)
+    grads: list[Any] = [None] * len(tensors)
     if gradients is not None:
-        given = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
-    if len(given) != len(tensors):
-        raise ShapeError(f"backward: {len(given)} gradients for {len(tensors)} tensors")
-    return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, given, strict=True)]
+        grads = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
+    if len(grads) != len(tensors):
+        raise ShapeError(f"backward: {len(grads)} gradients for {len(tensors)} tensors")
+    return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, grads, strict=True)]
 
 
 def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
@@ -287,12 +287,12 @@ def visit(
 
 def _add(gradients: dict[Node, Any], waiting: Queue, node: Node, g: Any) -> None:
     """Adds g to the gradient that waits at node."""
-    known = gradients.get(node)
-    if known is None:
+    earlier = gradients.get(node)
+    if earlier is None:
         gradients[node] = g
         heappush(waiting, (-node.seq, node))
     else:
-        gradients[node] = known + g
+        gradients[node] = earlier + g
 
 
 def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[Node], to_leaves: bool) -> bool:
@@ -308,8 +308,8 @@ def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[N
     return tensor is not None and lib.norch_call_locked(_adding, _added_to_grad, (tensor, node, g))
 
 
-def _added_to_grad(what: tuple[Any, Node, Any]) -> bool:
-    tensor, node, g = what
+def _added_to_grad(arguments: tuple[Any, Node, Any]) -> bool:
+    tensor, node, g = arguments
     if tensor._grad is None:
         return False
     node.add_to(tensor._grad, g)
@@ -366,8 +366,8 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
 
 def _collect(dependencies: dict[Leaf, int], gradients: dict[Node, Any], leaf: Leaf, g: Any, create_graph: bool) -> None:
     """Adds g to the gradient that waits at a leaf with hooks; the last one calls the hooks."""
-    known = gradients.pop(leaf, None)
-    total = g if known is None else known + g
+    earlier = gradients.pop(leaf, None)
+    total = g if earlier is None else earlier + g
     dependencies[leaf] -= 1
     if dependencies[leaf] == 0:
         _finish(leaf, total, create_graph)

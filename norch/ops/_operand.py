@@ -30,18 +30,18 @@ def operand(value: Operand, name: str = "tensor") -> Tensor:
     if isinstance(value, Handle):
         return value
     key: Any = value
-    kept = _numbers.get(type(key))
-    if kept is None:
+    cache = _numbers.get(type(key))
+    if cache is None:
         return number_or_array(value, name)
     if key != key or (key == 0 and copysign(1.0, key) < 0):
         key = repr(key)
-    made = kept.get(key)
-    if made is None:
-        made = number_or_array(value, name)
-        if len(kept) >= _LIMIT:
-            kept.clear()
-        kept[key] = made
-    return made
+    number = cache.get(key)
+    if number is None:
+        number = number_or_array(value, name)
+        if len(cache) >= _LIMIT:
+            cache.clear()
+        cache[key] = number
+    return number
 
 
 def kernel_operand(value: Operand, name: str) -> Tensor:
@@ -56,10 +56,10 @@ def as_operand(value: Operand, name: str) -> Tensor:
     """value as a Tensor that belongs to the caller, or a TypeError that names the operation."""
     if isinstance(value, Handle):
         return value
-    made = number_or_array(value, name)
-    if made is NotImplemented:
+    number = number_or_array(value, name)
+    if number is NotImplemented:
         raise _no_operand(value, name)
-    return made
+    return number
 
 
 def _no_operand(value: Any, name: str) -> TypeError:
