@@ -5,7 +5,7 @@
 #include "plans.h"
 #include "program.h"
 
-#define MOST_BYTES 64 /* of a result, which gets memory of its own; one in the slab has as much */
+#define MOST_BYTES 64 /* of a result, which gets memory of its own; one in the arena has as much */
 
 /* The constant memory that a use reads; NULL: it is not constant. */
 static char *constant_of(const nr_program *program, const nr_use *use) {

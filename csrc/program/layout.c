@@ -1,4 +1,4 @@
-/* layout: dead call elimination, and the offsets of blocks in the slab.
+/* layout: dead call elimination, and the offsets of blocks in the arena.
  *
  *   call      0    1    2    3    4          offset
  *   a         [=========]                    0
@@ -16,7 +16,7 @@
 
 #define ALIGNMENT 64
 
-bool nr_in_slab(const nr_block *block) {
+bool nr_in_arena(const nr_block *block) {
     return (block->kind == NR_TEMPORARY || (block->kind == NR_RESULT && !block->fresh)) && block->last >= 0 &&
            !block->in_buffer;
 }
@@ -177,11 +177,11 @@ size_t nr_program_layout(nr_program *program) {
     program->peak_bytes = peak_of(program);
     size_t bytes = 0, all = 0;
     int64_t count = 0, placed = 0;
-    for (int64_t i = 0; i < program->block_count; i++) count += nr_in_slab(&program->blocks[i]);
+    for (int64_t i = 0; i < program->block_count; i++) count += nr_in_arena(&program->blocks[i]);
     nr_block **sorted = nr_malloc((size_t)(2 * count) * sizeof *sorted), **by_offset = sorted + count;
     for (int64_t i = 0, at = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
-        if (!nr_in_slab(block)) continue;
+        if (!nr_in_arena(block)) continue;
         block->at = all; /* one after another, if there is no memory to sort */
         all = end_of(block);
         if (sorted) sorted[at++] = block;

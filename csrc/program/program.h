@@ -3,7 +3,7 @@
  * While it records, a program observes its thread (core/observer.h): it appends each finished call with a copy of its
  * plan, and notes for each address in the plan which storage contains it. nr_program_finish() then decides the memory
  * of each storage in later runs: those made before the recording, or alive after it, keep theirs; arguments are bound
- * at each run; all others share one slab. */
+ * at each run; all others share one arena. */
 #ifndef NR_PROGRAM_H
 #define NR_PROGRAM_H
 
@@ -14,9 +14,9 @@
 #include "../families/layer.h"
 
 typedef enum nr_block_kind {
-    NR_TEMPORARY, /* made and freed in the recording: in the slab */
+    NR_TEMPORARY, /* made and freed in the recording: in the arena */
     NR_CONSTANT,  /* the same, with elements that the host wrote, or that a call computed from such, once */
-    NR_RESULT,    /* held by results only: in the slab, until the end of the run */
+    NR_RESULT,    /* held by results only: in the arena, until the end of the run */
     NR_KEPT,      /* made in the recording, and alive after it: .grad, for example */
     NR_EXTERNAL,  /* made before the recording */
     NR_ARGUMENT
@@ -36,7 +36,7 @@ typedef struct nr_block {
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
     int64_t born, died;  /* how many calls came before it was made, and before it was freed */
     char *constant;      /* a copy of the elements of a constant; or NULL */
-    size_t at;           /* offset in the slab */
+    size_t at;           /* offset in the arena */
     int32_t argument;
     int64_t results, early;     /* how many results are it or views of it, and how many of these the first part gives */
     bool awaited;               /* in the search for dead calls, from the last back: its present content is needed, */
@@ -107,14 +107,14 @@ struct nr_program {
     int64_t peak_bytes; /* of temporary blocks and results, if allocated and freed as in the function itself */
     /* A divided program has two parts, a function (the calls before split) and its gradient. They run apart, and other
      * things may run in between; no call moves from one part to the other. The second part reads results of the first
-     * in the slab, so that each run whose second part is still to come has a slab of its own. */
+     * in the arena, so that each run whose second part is still to come has an arena of its own. */
     bool divided;
     int64_t split;
     int64_t from, to; /* the calls of the run that is under way */
     double first_work;
     double work;
     const nr_backend *backend; /* the device, if any call runs on one, else the CPU */
-    norch_storage *slab;       /* of the present run, or of the last one; NULL: no block needs it */
+    norch_storage *arena;      /* of the present run, or of the last one; NULL: no block needs it */
     nr_argument *arguments;
     int32_t argument_count;
     nr_image *images;     /* of layers; or NULL */
@@ -145,13 +145,13 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
 void nr_program_bind(nr_program *program, int32_t argument, char *data);
 /* Ends the first part: later calls belong to the second. */
 void nr_program_divide(nr_program *program);
-/* Replaces the slab by another storage of its size, in all plans. */
-void nr_program_move(nr_program *program, norch_storage *slab);
+/* Replaces the arena by another storage of its size, in all plans. */
+void nr_program_move(nr_program *program, norch_storage *arena);
 /* Replaces the memory of a block that stays in use, in all plans; takes over the reference to it. */
 void nr_program_renew(nr_program *program, int32_t block, norch_storage *storage);
-/* Called before the first part of a divided program: gives it a new slab if an earlier run may still need the present
+/* Called before the first part of a divided program: gives it a new arena if an earlier run may still need the present
  * one. */
-int32_t nr_program_clear_slab(nr_program *program);
+int32_t nr_program_clear_arena(nr_program *program);
 /* Sets the address of a fresh block. */
 void nr_program_put_result(nr_program *program, int32_t block, char *data);
 /* Runs all calls, or those of one part. */
@@ -185,12 +185,12 @@ void nr_program_unfuse(nr_program *program);
 
 /* layout.c: marks dead calls, whose results are overwritten before anything reads them. */
 void nr_program_find_dead(nr_program *program);
-/* Sets the offsets of temporary blocks and results in the slab; returns its size. */
+/* Sets the offsets of temporary blocks and results in the arena; returns its size. */
 size_t nr_program_layout(nr_program *program);
 /* Whether results depend on memory from before the recording that the calls write to, so that another run would give
  * others. Comes before the end of the recording. */
 bool nr_program_carries(const nr_program *program);
-/* Whether a block is in the slab, once the layout is made. */
-bool nr_in_slab(const nr_block *block);
+/* Whether a block is in the arena, once the layout is made. */
+bool nr_in_arena(const nr_block *block);
 
 #endif

@@ -235,7 +235,7 @@ static int32_t name_blocks(nr_program *program, int32_t arguments, const norch_t
         } else if ((block->results == block->storage->references || (program->divided && block->results)) &&
                    !block->constant) { /* between the parts any code may hold results of the first */
             block->kind = NR_RESULT;
-            block->storage = NULL; /* it stays with the caller; runs write to the slab */
+            block->storage = NULL; /* it stays with the caller; runs write to the arena */
             block->died = program->count;
         } else {
             block->kind = NR_KEPT;
@@ -346,22 +346,22 @@ static int32_t place(nr_program *program) {
         nr_program_unfuse(program); /* a chain lengthens lives, so that fewer blocks share memory */
         bytes = nr_program_layout(program);
     }
-    const nr_backend *backend = NULL; /* of the slab */
+    const nr_backend *backend = NULL; /* of the arena */
     for (int64_t i = 0; i < program->block_count; i++) {
         const nr_block *block = &program->blocks[i];
-        if (!nr_in_slab(block)) continue;
+        if (!nr_in_arena(block)) continue;
         if (backend && backend != block->backend)
             return refuse_end(program, "it computes on two devices; move its tensors to one of them before the call");
         backend = block->backend;
     }
-    if (bytes && !(program->slab = nr_storage_make(backend, bytes))) return NORCH_ERROR_MEMORY;
+    if (bytes && !(program->arena = nr_storage_make(backend, bytes))) return NORCH_ERROR_MEMORY;
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
         if (!block || block->kind == NR_EXTERNAL || block->kind == NR_KEPT || block->in_buffer || block->fresh)
             continue;
         if (block->kind != NR_CONSTANT && block->last < 0) continue; /* of a dead call */
-        char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->slab->data + block->at;
+        char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->arena->data + block->at;
         *use->at = data + use->offset;
     }
     for (int64_t i = 0; i < program->count; i++) nr_program_choose_run(&program->steps[i]);
@@ -421,7 +421,7 @@ void nr_program_free(nr_program *program) {
     if (program->slots) nr_storage_release(program->slots);
     nr_free(program->slot_bytes);
     nr_free(program->feeds);
-    if (program->slab) nr_storage_release(program->slab);
+    if (program->arena) nr_storage_release(program->arena);
     nr_free(program->images);
     nr_free(program->steps);
     nr_free(program->uses);

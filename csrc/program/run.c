@@ -57,17 +57,17 @@ static int32_t run_timed(void *of) {
     return NORCH_OK;
 }
 
-void nr_program_move(nr_program *program, norch_storage *slab) {
-    if (slab == program->slab) return;
+void nr_program_move(nr_program *program, norch_storage *arena) {
+    if (arena == program->arena) return;
     for (int64_t u = 0; u < program->use_count; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
-        if (block && nr_in_slab(block)) *use->at = (char *)slab->data + block->at + use->offset;
+        if (block && nr_in_arena(block)) *use->at = (char *)arena->data + block->at + use->offset;
     }
     nr_program_free_graphs(program); /* they have the addresses of the old one */
-    nr_storage_retain(slab);
-    nr_storage_release(program->slab);
-    program->slab = slab;
+    nr_storage_retain(arena);
+    nr_storage_release(program->arena);
+    program->arena = arena;
 }
 
 void nr_program_renew(nr_program *program, int32_t of, norch_storage *storage) {
@@ -80,12 +80,12 @@ void nr_program_renew(nr_program *program, int32_t of, norch_storage *storage) {
     block->data = storage->data;
 }
 
-int32_t nr_program_clear_slab(nr_program *program) {
-    if (!program->slab || atomic_load(&program->slab->references) == 1) return NORCH_OK;
-    norch_storage *slab = nr_storage_make(program->slab->backend, program->slab->bytes);
-    if (!slab) return NORCH_ERROR_MEMORY;
-    nr_program_move(program, slab);
-    nr_storage_release(slab);
+int32_t nr_program_clear_arena(nr_program *program) {
+    if (!program->arena || atomic_load(&program->arena->references) == 1) return NORCH_OK;
+    norch_storage *arena = nr_storage_make(program->arena->backend, program->arena->bytes);
+    if (!arena) return NORCH_ERROR_MEMORY;
+    nr_program_move(program, arena);
+    nr_storage_release(arena);
     return NORCH_OK;
 }
 

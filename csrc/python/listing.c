@@ -62,7 +62,7 @@ NR_BUILTIN(program_memory) {
     if (!r) return NULL;
     void *tuple = PyTuple_New(4);
     if (!tuple) return NULL;
-    int64_t own = r->program && r->program->slab ? (int64_t)r->program->slab->bytes : 0, kept = 0, constant = 0;
+    int64_t own = r->program && r->program->arena ? (int64_t)r->program->arena->bytes : 0, kept = 0, constant = 0;
     if (r->program && r->program->slots) own += (int64_t)r->program->slots->bytes;
     for (int32_t a = 0; r->program && a < r->program->argument_count; a++)
         if (r->program->arguments[a].copy) own += (int64_t)r->program->arguments[a].copy->bytes;

@@ -485,7 +485,7 @@ int32_t nr_recording_list_held(nr_recording *r) {
         if (block->kind == NR_KEPT || (block->kind == NR_EXTERNAL && block->last >= 0)) hold(c, block->storage);
     }
     for (int64_t i = 0; i < r->used_count; i++) hold(c, r->used[i].storage); /* also what only Python reads */
-    if (program->slab && !program->divided) hold(c, program->slab);          /* a divided one changes its slab */
+    if (program->arena && !program->divided) hold(c, program->arena);        /* a divided one changes its arena */
     qsort(c->held, (size_t)c->held_count, sizeof *c->held, by_address);
     int64_t last = 0;
     for (int64_t i = 1; i < c->held_count; i++) {

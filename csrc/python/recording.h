@@ -132,7 +132,7 @@ typedef struct nr_returned {
     int32_t leaf;        /* the result is this argument, or a view of it; or -1 */
     int32_t block;       /* the result is over this block of the program; or -1 */
     int64_t twin;        /* the first result that is the same object */
-    int64_t at;          /* bytes from the slab to the first element */
+    int64_t at;          /* bytes from the arena to the first element */
     int64_t inside;      /* bytes from the block to it */
     int64_t owner;       /* the first result over the same block */
     bool whole; /* the only one, with elements, and contiguous; where runs write it into new memory, all of that */
@@ -250,7 +250,7 @@ static inline void nr_recording_note_modes(nr_recording *recording) {
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
 /* results.c: makes the memory and the views that results of a part need, before it runs; what Python gets of them, after
- * it: after results of the first of two parts its slab; and drops what was made. The .data of an argument may be set in
+ * it: after results of the first of two parts its arena; and drops what was made. The .data of an argument may be set in
  * the run. */
 int32_t nr_make_results(nr_recording *recording, int64_t from, int64_t to);
 void *nr_give_results(nr_recording *recording, int64_t from, int64_t to);

@@ -217,7 +217,7 @@ static void *run(nr_recording *r, void *leaves) {
     const int may = may_run(r, leaves);
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
-    if (r->program->divided && nr_program_clear_slab(r->program) != NORCH_OK) return NULL;
+    if (r->program->divided && nr_program_clear_arena(r->program) != NORCH_OK) return NULL;
     if (nr_renew_gradients(r) != NORCH_OK) return NULL;
     bind(r, r->conditions.first_leaves);
     if (nr_make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
@@ -274,17 +274,18 @@ static norch_tensor *changed_since(const nr_recording *r, int64_t time) {
     return NULL;
 }
 
-static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *slab) {
+static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *arena) {
     const nr_conditions *c = &r->conditions;
     const bool may = read_arguments(leaves, c->leaf_count, r->given) &&
-                     (r->program->slab ? slab && slab->storage : !slab) && arguments_match(c, r->given, c->leaf_count);
+                     (r->program->arena ? arena && arena->storage : !arena) &&
+                     arguments_match(c, r->given, c->leaf_count);
     if (!may || !arguments_apart(r, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     const int held = nr_guards_hold(&r->later);
     if (held < 0) return NULL;
     if (!held) return Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *changed = changed_since(r, time);
     if (changed) return norch_retain(changed);
-    if (slab) nr_program_move(r->program, slab->storage);
+    if (arena) nr_program_move(r->program, arena->storage);
     bind(r, c->leaf_count);
     if (nr_make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
     if (nr_program_run(r->program, true) != NORCH_OK) return NULL;
@@ -309,18 +310,18 @@ static void *first(nr_recording *r, void *const *given) { return run(r, given[0]
 void *nr_recording_replay(nr_recording *r, void *leaves) { return run_exclusively(r, first, &leaves); }
 
 /* replay(recording, arguments): the results, or NotImplemented. Of a recording in two parts: (results of the first...,
- * the slab). */
+ * the arena). */
 NR_BUILTIN(replay) {
     nr_recording *r = nr_counted("replay", 2, n) ? nr_recording_of("replay", given[0]) : NULL;
     return r ? nr_recording_replay(r, given[1]) : NULL;
 }
 
 static void *second(nr_recording *r, void *const *given) {
-    const norch_tensor *slab = nr_is_tensor(given[3]) ? given[3] : NULL;
-    return run_second(r, given[1], PyLong_AsLongLong(given[2]), slab);
+    const norch_tensor *arena = nr_is_tensor(given[3]) ? given[3] : NULL;
+    return run_second(r, given[1], PyLong_AsLongLong(given[2]), arena);
 }
 
-/* replay_gradient(recording, arguments and gradients of results, time, slab of the forward part): the gradients, or
+/* replay_gradient(recording, arguments and gradients of results, time, arena of the forward part): the gradients, or
  * NotImplemented; or a tensor that is needed, but was written to after that time. */
 NR_BUILTIN(replay_gradient) {
     nr_recording *r = nr_counted("replay_gradient", 4, n) ? nr_recording_of("replay_gradient", given[0]) : NULL;

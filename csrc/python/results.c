@@ -97,7 +97,7 @@ static norch_tensor row_of_bytes(const norch_tensor *like, norch_storage *storag
 /* A copy of a block as a row of bytes. */
 static norch_tensor *copy_of_block(const nr_recording *r, const nr_returned *one) {
     const nr_block *block = &r->program->blocks[one->block];
-    norch_storage *storage = block->kind == NR_RESULT ? r->program->slab : block->storage;
+    norch_storage *storage = block->kind == NR_RESULT ? r->program->arena : block->storage;
     char *data = (char *)storage->data + (block->kind == NR_RESULT ? block->at : 0);
     const norch_tensor row = row_of_bytes(&one->header, storage, data, block->bytes);
     return norch_cast(&row, NORCH_UINT8);
@@ -125,8 +125,8 @@ static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
     if (block->kind == NR_RESULT && !block->fresh && block->last < 0) /* no call writes it: it has no elements */
         return nr_make(one->header.ndim, one->header.shape, one->header.dtype, &one->header);
     if (block->kind == NR_RESULT && !block->fresh) {
-        one->header.storage = r->program->slab;
-        one->header.data = (char *)r->program->slab->data + one->at;
+        one->header.storage = r->program->arena;
+        one->header.data = (char *)r->program->arena->data + one->at;
     }
     if (!r->copies) return norch_alias(&one->header);
     if (one->whole) return copied(&one->header);
@@ -146,11 +146,11 @@ static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
     return view;
 }
 
-/* The slab of this run, as a tensor, for the backward part; None if there is no slab. */
-static void *give_slab(const nr_recording *r) {
-    norch_storage *slab = r->program->slab;
-    if (!slab) return Py_NewRef(NR_NONE);
-    const norch_tensor row = row_of_bytes(&r->results[0].header, slab, slab->data, slab->bytes);
+/* The arena of this run, as a tensor, for the backward part; None if there is no arena. */
+static void *give_arena(const nr_recording *r) {
+    norch_storage *arena = r->program->arena;
+    if (!arena) return Py_NewRef(NR_NONE);
+    const norch_tensor row = row_of_bytes(&r->results[0].header, arena, arena->data, arena->bytes);
     return norch_alias(&row);
 }
 
@@ -161,7 +161,7 @@ void *nr_give_results(nr_recording *r, int64_t from, int64_t to) {
         const bool is_twin = i < to && r->results[i].twin < i;
         void *result = is_twin  ? norch_retain(PyTuple_GetItem(results, r->results[i].twin))
                        : i < to ? give_result(r, &r->results[i])
-                                : give_slab(r);
+                                : give_arena(r);
         if (result && !PyTuple_SetItem(results, i - from, result)) continue;
         Py_DecRef(results);
         results = NULL;

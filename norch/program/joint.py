@@ -445,18 +445,18 @@ class TracedNode(_CallNode):
 class ReplayedNode(_CallNode):
     """The node of a call that was replayed.
 
-    slab    the memory of the forward part; used: whether the backward part has overwritten it
+    arena    the memory of the forward part; used: whether the backward part has overwritten it
     outs    the results of the function called again, where the edges lead to their graph; else None
     state   the values of State before the call
     counts  {position of a result that a gradient reads: its version counter}
     """
 
-    __slots__ = ("counts", "outs", "replay", "slab", "state", "used")
+    __slots__ = ("counts", "outs", "replay", "arena", "state", "used")
     counts: dict[int, Any]
     state: list[tuple[Any, Any]]
     outs: list[Any] | None
     replay: Any
-    slab: Any
+    arena: Any
     used: bool
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
@@ -518,9 +518,9 @@ class ReplayedNode(_CallNode):
 
     def release(self) -> None:
         if self.replay is not None and self.replay.traced.apart and not self.frees_all(self.replay.traced):
-            self.slab, self.used = None, True  # a walk from here on calls the function again
+            self.arena, self.used = None, True  # a walk from here on calls the function again
             return
-        self.replay = self.slab = self.outs = None
+        self.replay = self.arena = self.outs = None
         self.leaves, self.state, self.counts = (), [], {}
 
 
@@ -552,10 +552,10 @@ class JointReplay:
         self.node_class = _FreshGradients if all(isinstance(at, int) and at == -1 for at in places) else ReplayedNode
 
     def attach(self, outs: Any, leaves: tuple[Any, ...]) -> None:
-        """Gives results, and the slab behind them, their history."""
+        """Gives results, and the arena behind them, their history."""
         node = _new(self.node_class)  # with a number, and no hooks
         node.edges = tuple([gradient_edge(leaves[to]) if type(to) is int else to for to in self.traced.edges])
-        node.replay, node.leaves, node.slab, node.used, node.outs = self, leaves, outs[-1], False, None
+        node.replay, node.leaves, node.arena, node.used, node.outs = self, leaves, outs[-1], False, None
         node.arrived, node.left = (), None
         node.state, self.state.values = self.state.values, []
         node.generators = [(state, state[0], state[1] - count) for state, count in self.traced.draws]
@@ -570,7 +570,7 @@ class JointReplay:
         if not mode.enabled and not node.used:
             if len(grads) <= len(taken) and all(i in taken for i in grads):
                 given = [grads[i].contiguous() if i in grads else zeros_of(traced.metas[i]) for i in taken]
-                out = lib.norch_replay_gradient(self.recording, (*node.leaves, *given), node.seq, node.slab)
+                out = lib.norch_replay_gradient(self.recording, (*node.leaves, *given), node.seq, node.arena)
                 if type(out) is tuple:
                     node.used = True
                     return traced.only_reached([None if k is None else out[k] for k in self.returned], grads)
