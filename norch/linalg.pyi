@@ -48,6 +48,6 @@ def svd(A: Tensor, full_matrices: bool = ..., *, driver: str | None = ..., out: 
 def svdvals(A: Tensor, *, driver: str | None = ..., out: Tensor | None = ...) -> Tensor: """The singular values (..., K) of A (..., M, N), descending; as svd()."""
 def tensorinv(input: Tensor, ind: int = ..., *, out: Tensor | None = ...) -> Tensor: """The inverse of tensordot with the input A, taken as a matrix whose rows are its first ind axes."""
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = ..., *, out: Tensor | None = ...) -> Tensor: """X with tensordot(A, X, X.ndim) = B, of A = input and B = other: A is taken as a matrix of B.numel() rows, after its axes dims moved to the end."""
-def vander(x: Tensor, *, N: int | None = ...) -> Tensor: """The Vandermonde matrix (n, N) of a vector x (n): columns x^0 ... x^(N - 1). N is n unless given. ShapeError for other shapes."""
+def vander(x: Tensor, *, N: int | None = ...) -> Tensor: """The Vandermonde matrices (..., n, N) of vectors x (..., n): columns x^0 ... x^(N - 1). N is n unless given. ShapeError for an x of no axis."""
 def vecdot(x: Tensor, y: Tensor, *, dim: int = ..., out: Tensor | None = ...) -> Tensor: """The sum of products along an axis, x conjugated; the others broadcast."""
 def vector_norm(input: Tensor, ord: float = ..., dim: Dims = ..., keepdim: bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim."""
