@@ -58,6 +58,26 @@ def test_ways_to_infer(capture, mode):
     assert DEVICE != "cpu" or (f.forward if capture is norch.compile else f).program.layers()
 
 
+@pytest.mark.parametrize("after", [0, 1, 3])
+@pytest.mark.parametrize("last", [1, 3])
+@pytest.mark.parametrize("reader", [1, 3, 5])
+@pytest.mark.parametrize("shape", [(2, 3, 9, 20), (1, 3, 1, 40)])
+def test_a_shortcut_has_another_halo_than_what_it_is_added_to(shape, reader, last, after):
+    """The zeros around an image are as wide as its widest reader needs, also where a layer adds it."""
+    norch.manual_seed(0)
+    first, inner, outer = (nn.Conv2d(n, 32, k, padding=k // 2) for n, k in ((3, 3), (32, reader), (32, last)))
+    end = nn.Conv2d(32, 32, after, padding=after // 2) if after else nn.Identity()
+
+    @inference
+    def model(x):
+        x = first(x)
+        return end(F.relu(outer(F.relu(inner(x))) * 0.5 + x))
+
+    f = captured(model, norch.randn(shape))
+    x = norch.randn(shape)
+    assert same_bits(f(x), model(x))
+
+
 # channels, out, kernel, stride, padding, dilation, groups, rows, columns
 CONVOLUTIONS = [
     (40, 40, (1, 9), 2, (0, 4), 1, 1, 1, 333), (32, 40, (1, 3), 1, (0, 1), (1, 2), 1, 1, 200),
