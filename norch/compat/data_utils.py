@@ -5,11 +5,10 @@ What a library adds to default_collate_fn_map holds for default_collate(), and s
 
 from __future__ import annotations
 
-import copy
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import norch
@@ -97,30 +96,12 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
         return collate(samples, collate_fn_map=collate_fn_map)
 
     if isinstance(first, Mapping):
-        columns: Any = {key: column([sample[key] for sample in batch]) for key in first}
-        try:  # a class of its own may hold more than its entries
-            made: Any = copy.copy(first) if isinstance(first, MutableMapping) else type(first)(columns)  # type: ignore[call-arg]
-            if isinstance(first, MutableMapping):
-                made.update(columns)
-            return made
-        except TypeError:
-            return columns
+        return own.remade(first, {key: column([sample[key] for sample in batch]) for key in first})
     if not isinstance(first, Sequence):
         raise TypeError(default_collate_err_msg_format.format(type(first)))
     if any(len(sample) != len(first) for sample in batch):
         raise RuntimeError("each element in list of batch should be of equal size")
-    columns = [column(samples) for samples in zip(*batch)]
-    if isinstance(first, tuple):
-        return type(first)(*columns) if hasattr(first, "_fields") else columns
-    try:
-        if not isinstance(first, MutableSequence):
-            return type(first)(columns)  # type: ignore[call-arg]
-        made = copy.copy(first)
-        for place, entry in enumerate(columns):
-            made[place] = entry
-        return made
-    except TypeError:
-        return columns
+    return own.remade(first, [column(samples) for samples in zip(*batch)])
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:

@@ -1,8 +1,10 @@
 """norch.utils.data: sets, samplers, collating and the loader."""
 
 import os
-from collections import namedtuple
+from collections import OrderedDict, UserDict, UserList, deque, namedtuple
+from collections.abc import Iterable, Mapping
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -224,6 +226,66 @@ def test_default_collate():
         default_collate([np.array("a")])
     with pytest.raises(ValueError):
         default_collate([norch.ones(2), norch.ones(3)])
+
+
+class Fields(UserDict):
+    """A mapping with an attribute."""
+
+    def __init__(self, *entries, **named):
+        super().__init__(*entries, **named)
+        self.source = "a"
+
+
+class Numbers(list):
+    source = "b"
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("batch_size", [2, None])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        Fields(x=1.5, n=np.ones(2)),
+        OrderedDict(x=np.ones(2), b=Fields(y=np.ones(1))),
+        MappingProxyType({"x": np.ones(2)}),
+        Numbers([np.ones(2), 2]),
+        deque([np.ones(2), 2], 2),
+        UserList([Numbers([np.ones(1)])]),
+        [Fields(x=1), (1, 2)],
+    ],
+    ids=lambda sample: type(sample).__name__,
+)
+def test_batches_keep_the_class_of_their_samples(torch, sample, batch_size, workers):
+    if workers and isinstance(sample, MappingProxyType):
+        pytest.skip("cannot be pickled")
+    ours = next(iter(DataLoader([sample] * 2, batch_size=batch_size, num_workers=workers, pin_memory=True)))
+    theirs = next(iter(torch.utils.data.DataLoader([sample] * 2, batch_size=batch_size)))
+
+    def compared(a, b):
+        if isinstance(b, torch.Tensor):
+            assert a.dtype.name == str(b.dtype)[6:] and a.tolist() == b.tolist()
+            return
+        assert type(a) is type(b) and getattr(a, "source", 0) == getattr(b, "source", 0)
+        if isinstance(b, Mapping):
+            assert list(a) == list(b)
+            a, b = a.values(), b.values()
+        for one, other in zip(a, b, strict=True) if isinstance(b, Iterable) else ():
+            compared(one, other)
+
+    compared(ours, theirs)
+
+
+def test_arrays_of_texts_stay_arrays():
+    texts = np.array(["a", "b"])
+    assert next(iter(DataLoader([{"t": texts}], batch_size=None)))["t"] is texts
+
+
+def test_a_loader_whose_sampler_has_no_batch_gives_none():
+    """Whatever the samples: no sampler is asked in place of an empty one."""
+    assert list(DataLoader(range(3), batch_size=4, drop_last=True)) == []
+    assert list(DataLoader({"ab": 1}, batch_size=4, sampler=["ab"], drop_last=True, num_workers=0)) == []
+    assert list(DataLoader(["x", "y"], batch_sampler=[])) == []
+    assert list(DataLoader({"a": 1, "b": 1}, batch_sampler=[], num_workers=1)) == []
 
 
 # ---- the loader -------------------------------------------------------------------------------------------

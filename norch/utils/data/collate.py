@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -33,8 +34,8 @@ def stacked(samples: Sequence[Any]) -> Any:
 def default_collate(batch: Sequence[Any]) -> Any:
     """A batch of samples. Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor
     (floats float64, integers int64, bools bool); strings and bytes stay a list. Mappings and sequences are collated
-    entry by entry, with a list for a tuple, except for named tuples. TypeError for other types, RuntimeError for
-    sequences of unequal lengths, ArgumentError for mappings with different keys.
+    entry by entry, and keep their class; a tuple becomes a list, unless it is a named one. TypeError for other types,
+    RuntimeError for sequences of unequal lengths, ArgumentError for mappings with different keys.
 
     >>> norch.utils.data.default_collate([(norch.zeros(2), 1), (norch.ones(2), 2)])
     [tensor([[0., 0.],
@@ -62,12 +63,11 @@ def default_collate(batch: Sequence[Any]) -> Any:
                     f"default_collate: the dicts of a batch must have the same keys; sample 0 has {list(first)}, "
                     f"sample {i} {found}"
                 )
-        return {key: default_collate([sample[key] for sample in batch]) for key in first}
+        return remade(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if isinstance(first, Sequence):
         if any(len(sample) != len(first) for sample in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        columns = [default_collate(column) for column in zip(*batch, strict=True)]
-        return type(first)(*columns) if hasattr(first, "_fields") else columns
+        return remade(first, [default_collate(column) for column in zip(*batch, strict=True)])
     raise TypeError(
         "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; "
         f"found {type(first).__name__}"
@@ -75,14 +75,15 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """A sample without a batch: NumPy arrays become tensors, also within mappings and sequences.
+    """A sample without a batch: NumPy arrays become tensors, also within mappings and sequences, as in
+    default_collate(). Arrays of texts and objects stay what they are.
 
     >>> import numpy
     >>> norch.utils.data.default_convert({"x": numpy.ones(2), "name": "a"})
     {'x': tensor([1., 1.], dtype=norch.float64), 'name': 'a'}
     """
     if type(data).__module__ == "numpy":
-        return as_tensor(data)
+        return data if data.dtype.kind in "OSU" else as_tensor(data)
     return _within(default_convert, data)
 
 
@@ -93,10 +94,32 @@ def pinned(data: Any) -> Any:
 
 def _within(change: Callable[[Any], Any], data: Any) -> Any:
     if isinstance(data, Mapping):
-        return {key: change(value) for key, value in data.items()}
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*map(change, data))
-    return [change(value) for value in data] if isinstance(data, (list, tuple)) else data
+        return remade(data, {key: change(value) for key, value in data.items()})
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        return remade(data, [change(value) for value in data])
+    return data
+
+
+def remade(container: Any, entries: Any) -> Any:
+    """A mapping or sequence of the class of container, with other entries, a dict or a list: a copy with these where it
+    can be written to, so that it keeps what else it holds. The dict or the list itself where that cannot be, and for a
+    tuple."""
+    if hasattr(container, "_fields"):
+        return type(container)(*entries)
+    if type(container) in (dict, list) or isinstance(container, tuple):
+        return entries
+    try:
+        if not isinstance(container, (MutableMapping, MutableSequence)):
+            return type(container)(entries)
+        made: Any = copy.copy(container)
+        if isinstance(made, MutableMapping):
+            made.update(entries)
+        else:
+            for place, entry in enumerate(entries):
+                made[place] = entry
+        return made
+    except TypeError:
+        return entries
 
 
 def of_numpy(batch: Sequence[Any]) -> Tensor:

@@ -41,7 +41,7 @@ class Position:
         recipe = loader._recipe
         source = loader.generator or default_generator
         before = source.__getstate__()
-        self.tasks: Iterator[Any] = iter(()) if recipe.iterable else iter(loader.batch_sampler or loader.sampler)
+        self.tasks: Iterator[Any] = iter(()) if recipe.iterable else iter(loader._index_sampler)
         self.seed = mixed(*before)
         if not recipe.taker and source.__getstate__() == before:  # the sampler has not drawn from it
             source._reserve(1)
