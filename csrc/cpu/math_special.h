@@ -94,7 +94,9 @@ NR_FUNCTION double nr_zeta_right(double s, double q) {
     if (q == HUGE_VAL) return 0;
     double sum = 0, enough = s < 190.0 ? 10.0 + s : 200.0;
     for (; q < enough; q += 1.0) sum += nr_inverse_power(q, s);
-    double whole = nr_inverse_power(q, s - 1.0), tail = whole / (s - 1.0) + 0.5 * whole / q, term = whole / q * s / q;
+    double whole = nr_inverse_power(q, s - 1.0);
+    if (whole == 0) return sum; /* before powers of s, which may be inf */
+    double tail = whole / (s - 1.0) + 0.5 * whole / q, term = whole / q * s / q;
     for (int j = 0; j < (int)(sizeof bernoulli / sizeof *bernoulli); j++) {
         tail += bernoulli[j] * term;
         term *= (s + 2 * j + 1) * (s + 2 * j + 2) / (q * q);

@@ -210,7 +210,8 @@ def _erfcx(x: Tensor) -> Tensor:
     head = head - (head - near)
     tail, square = near - head, near * near
     lost = ((head * head - square) + 2 * head * tail) + tail * tail
-    direct = square.exp() * (1 + lost.where(square.isfinite(), 0.0)) * erfc(near)
+    growth = square.exp()
+    direct = growth * (1 + lost.where(growth.isfinite(), 0.0)) * erfc(near)
     # 1 / sqrt(pi) / (x + (1 / 2) / (x + (2 / 2) / (x + ...)))
     fraction = far
     for k in range(_TERMS, 0, -1):

@@ -53,7 +53,20 @@ def test_bessel_functions_at_the_edges(name: str) -> None:
 
 
 TAILS = {
-    "erfcx": [*np.linspace(-26, 60, 2001), 4.9999, 5.0, 5.0001, 1e3, 1e200, -30.0, math.inf, -math.inf, math.nan],
+    "erfcx": [
+        *np.linspace(-26, 60, 2001),
+        4.9999,
+        5.0,
+        5.0001,
+        1e3,
+        1e200,
+        -30.0,
+        -1e15,
+        -1e99,
+        math.inf,
+        -math.inf,
+        math.nan,
+    ],
     "log_ndtr": [*np.linspace(-60, 8, 2001), -1e5, 30.0, math.inf, -math.inf, math.nan],
     "ndtri": [*np.linspace(0, 1, 2001), *10.0 ** -np.arange(2, 320, 7), 1 - 1e-9, -0.1, 1.1, math.nan],
 }
@@ -175,6 +188,15 @@ def test_two_derivatives_like_torch(torch: Any, name: str) -> None:
         results.append([part.detach().numpy() for part in (y, first, second)])
     for found, wanted in zip(*results, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64])
+def test_zeta_of_large_exponents(dtype: norch.dtype) -> None:
+    """Of which one term is left."""
+    s = norch.tensor([1e4, 1e19, float(norch.finfo(dtype).max), math.inf], dtype=dtype, device=DEVICE)
+    for q, wanted in ((1.0, 1.0), (2.0, 0.0), (300.0, 0.0), (1e30, 0.0), (0.25, math.inf)):
+        assert special.zeta(s, norch.tensor(q, dtype=dtype, device=DEVICE)).tolist() == [wanted] * 4
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "zeta"])

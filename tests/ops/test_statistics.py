@@ -78,6 +78,10 @@ def test_covariance_of_one_variable() -> None:
     assert norch.cov(row, aweights=norch.ones(2)).dtype is norch.float32
 
 
+def test_correlations_without_observations_are_nan() -> None:
+    assert norch.corrcoef(norch.zeros(2, 0)).isnan().all()
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
 def test_ldexp_overflows_only_with_its_result(name: str) -> None:
     dtype = getattr(norch, name)

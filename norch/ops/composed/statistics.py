@@ -86,7 +86,7 @@ def corrcoef(input: Tensor) -> Tensor:
     """
     input = as_operand(input, "corrcoef")
     c = cov(input)
-    if c.ndim == 0:
+    if c.ndim == 0 or input.shape[1] == 0:
         return c / c
     x = as_float(input, "corrcoef")
     centred = x - x.mean(1, True)
