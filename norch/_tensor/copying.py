@@ -72,10 +72,14 @@ class CopyMethods(Handle):
         storage = deepcopy(self.untyped_storage(), memo)
         rebuild, (_, *rest), attributes = self.__reduce__()
         memo[id(self)] = copied = rebuild(storage, *rest)
-        copied.grad = deepcopy(self.grad, memo)
+        copied.grad = deepcopy(self._grad_to_copy(), memo)
         if attributes is not None:
             copied.__dict__.update(deepcopy(attributes, memo))
         return copied
+
+    def _grad_to_copy(self: Any) -> Any:
+        """The gradient that a deep copy gets."""
+        return self.grad
 
     def __reduce__(self: Any) -> tuple[Any, ...]:
         """For pickle and copy: a leaf over the same storage. A storage that several tensors share is pickled once."""

@@ -35,6 +35,9 @@ class Parameter(Tensor):
             param.requires_grad_(True)
         return param
 
+    def _grad_to_copy(self) -> None:
+        """None: the copy of a model begins without gradients, as in PyTorch."""
+
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 

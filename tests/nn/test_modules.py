@@ -437,3 +437,15 @@ def as_a_dict(lib):
 
 def test_dictionaries_of_parameters_are_like_dicts():
     assert as_a_dict(norch) == as_a_dict(pytest.importorskip("torch"))
+
+
+def test_a_deep_copy_of_a_model_begins_without_gradients(torch):
+    for m in (norch, torch):
+        model = m.nn.Linear(2, 1)
+        leaf = m.ones(2, requires_grad=True)
+        model(leaf).backward()
+        copied, (also, of_leaf) = copy.deepcopy(model), copy.deepcopy([model.weight, leaf])
+        assert copied.weight.grad is None and also.grad is None
+        assert of_leaf.grad.tolist() == leaf.grad.tolist()
+        copied(m.ones(2)).backward()
+        assert copied.weight.grad.tolist() == [[1, 1]]
