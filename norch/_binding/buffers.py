@@ -22,15 +22,16 @@ def over_memory(address: int, shape: Sequence[int], strides: bytes, dtype: int, 
         raise
 
 
-def memory_of(x: TensorBase, itemsize: int = 1, writes: bool = True) -> memoryview:
-    """The bytes of a contiguous tensor on the CPU whose elements have itemsize bytes, to read, and unless writes is
-    False to write; x lives as long as they are seen."""
+def memory_of(x: TensorBase, writes: bool = True) -> memoryview:
+    """The bytes of a contiguous tensor on the CPU, to read, and unless writes is False to write; x lives as long as
+    they are seen."""
     lib.norch_note_unseen("Python reads the memory of a tensor")
     if x._device_type:
         raise DeviceError("the memory of a tensor that is not on the CPU cannot be read; copy it with .cpu()")
     if x._numel == 0:
         return memoryview(bytearray())
-    array: Any = (ctypes.c_ubyte * (x._numel * itemsize)).from_address(x._data if writes else x._address)
+    count = x._numel * lib.norch_dtype_size(x._dtype)
+    array: Any = (ctypes.c_ubyte * count).from_address(x._data if writes else x._address)
     array.owner = x
     return memoryview(array).cast("B")
 

@@ -86,7 +86,7 @@ def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
     return expand_reduced(g / sum_over(chosen, axes, keepdim), x, axes, keepdim) * chosen
 
 
-def _deviations(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
+def _deviations(x: Tensor, axes: Any) -> Tensor:
     """x less its mean, by way of differences from the first element, which are exact or nearly so far from 0. But they
     may overflow where that is one of the largest numbers, or infinite."""
     reduced = range(x.ndim) if axes is None else [axis % x.ndim for axis in axes]
@@ -98,13 +98,13 @@ def _deviations(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
 def _var_grad(g: Any, x: Any, axes: Any, keepdim: Any, param: float) -> Any:
     freedom = _count(x, g) - param
     slope = 2 / freedom if freedom > 0 else math.nan
-    return expand_reduced(g * slope, x, axes, keepdim) * _deviations(x, axes, keepdim)
+    return expand_reduced(g * slope, x, axes, keepdim) * _deviations(x, axes)
 
 
 def _std_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, param: float) -> Tensor:
     freedom = _count(x, g) - param
     slope = g / (freedom if freedom > 0 else math.nan) / out.where(out != 0, math.inf)  # their product may overflow
-    return expand_reduced(slope, x, axes, keepdim) * _deviations(x, axes, keepdim)
+    return expand_reduced(slope, x, axes, keepdim) * _deviations(x, axes)
 
 
 def norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:

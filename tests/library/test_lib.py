@@ -203,6 +203,14 @@ def test_ints_are_checked():
             _numbers.int64(bad)
 
 
+def test_the_memory_of_a_tensor_is_all_of_its_bytes():
+    x = norch.tensor([1.0, 2.0])
+    memory = _buffers.memory_of(x)
+    assert bytes(memory) == x.numpy().tobytes()
+    memory[4:8] = memory[:4]
+    assert x.tolist() == [1.0, 1.0]
+
+
 def test_counts_of_allocations():
     lib.norch_fail_allocation(-1)
     x = norch.zeros(10)

@@ -327,7 +327,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     return lu_factor_result(LU, pivots)
 
 
-def _check_shape_of_pivots(pivots: Tensor, m: int, like: Tensor, name: str) -> None:
+def _check_shape_of_pivots(pivots: Tensor, like: Tensor, name: str) -> None:
     if tensor_of(pivots, name).dtype.name != "int32":
         raise DTypeError(f"{name}: the pivots must be int32, got {pivots.dtype.name}")
     if tuple(pivots.shape[-1:]) != (min(like.shape[-2:]),):
@@ -336,7 +336,7 @@ def _check_shape_of_pivots(pivots: Tensor, m: int, like: Tensor, name: str) -> N
 
 def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -> Tensor:
     """The permutation matrices P (..., M, M) of the swaps that lu_factor() made of matrices like `like`, as floats."""
-    _check_shape_of_pivots(pivots, m, like, name)
+    _check_shape_of_pivots(pivots, like, name)
 
     def permuted(pivots: Any) -> tuple[Tensor]:
         rows = in_rows(pivots)  # which no other thread writes to after the check
@@ -402,7 +402,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     alike(LU, B, "lu_solve")
     if LU.shape[-1] != B.shape[-2 if left else -1]:
         raise ShapeError(f"lu_solve: LU of {tuple(LU.shape)} does not fit B of {tuple(B.shape)}")
-    _check_shape_of_pivots(pivots, LU.shape[-1], LU, "lu_solve")
+    _check_shape_of_pivots(pivots, LU, "lu_solve")
     if not left:
         return _lu_solve(LU, B.mH, pivots, not adjoint).mH
     return _lu_solve(LU, B, pivots, adjoint)
