@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from .._binding.library import lib
 from .._binding.numbers import int64
@@ -189,6 +190,16 @@ def along(level: Level, x: Any, dim: Any, name: str, run: Callable[[Any, int], A
     if x.ndim:
         return sample(run(p, axis), level)
     return sample(lib.norch_squeeze(run(lib.norch_unsqueeze(p, 1), 1), (1,)), level)
+
+
+def same_call_along(name: str, *calls: str) -> None:
+    """The batching rule of calls along a dimension, their second argument: that of along(), for each."""
+
+    def same(call: Any, level: Level, x: Any, dim: int, *rest: Any) -> Any:
+        return along(level, x, dim, name, lambda p, axis: call(p, axis, *rest))
+
+    for one in calls:
+        rule(one)(partial(same, getattr(lib, f"norch_{one}")))
 
 
 def one_sample(x: Any, i: int, level: Level) -> Any:

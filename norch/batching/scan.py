@@ -7,7 +7,11 @@ from typing import Any
 from .._binding.library import lib
 from ..autograd.levels import Level
 from ..errors import ShapeError
-from .level import along, axis_of, become, fresh, is_here, rule, sample, samples
+from .level import along, axis_of, become, fresh, is_here, rule, same_call_along, sample, samples
+
+same_call_along("resample", "resample", "resample_backward")
+same_call_along("softmax", "softmax")
+same_call_along("sort", "order_index", "sorted")
 
 
 @rule("scan")
@@ -22,21 +26,6 @@ def _scan_extreme(level: Level, x: Any, dim: int, least: bool, values: Any) -> A
     out = along(level, x, dim, "scan", lambda p, axis: lib.norch_scan_extreme(p, axis, least, into))
     become(values, taken, level)
     return out
-
-
-@rule("resample")
-def _resample(level: Level, x: Any, dim: int, index: Any, weights: Any) -> Any:
-    return along(level, x, dim, "resample", lambda p, axis: lib.norch_resample(p, axis, index, weights))
-
-
-@rule("resample_backward")
-def _resample_backward(level: Level, g: Any, dim: int, index: Any, weights: Any, size: int) -> Any:
-    return along(level, g, dim, "resample", lambda p, axis: lib.norch_resample_backward(p, axis, index, weights, size))
-
-
-@rule("softmax")
-def _softmax(level: Level, x: Any, dim: int, log: bool) -> Any:
-    return along(level, x, dim, "softmax", lambda p, axis: lib.norch_softmax(p, axis, log))
 
 
 @rule("softmax_backward")
@@ -62,16 +51,6 @@ def _argsort(level: Level, x: Any, dim: int, k: int, descending: bool, values: A
     if values is not None:
         become(values, taken, level)
     return sample(out, level)
-
-
-@rule("order_index")
-def _order_index(level: Level, x: Any, dim: int, k: int) -> Any:
-    return along(level, x, dim, "sort", lambda p, axis: lib.norch_order_index(p, axis, k))
-
-
-@rule("sorted")
-def _sorted(level: Level, x: Any, dim: int, descending: bool) -> Any:
-    return along(level, x, dim, "sort", lambda p, axis: lib.norch_sorted(p, axis, descending))
 
 
 @rule("searchsorted")
