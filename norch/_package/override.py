@@ -25,14 +25,16 @@ from types import (
 
 from .._binding.library import lib
 from .._tensor.handle import Handle
+from ..autograd import engine
 from ..autograd.grad_mode import mode
+from ..autograd.gradients import grad
 from ..device import device
 from ..dtype import dtype
 from ..ops._deferred import DeferredMethod
 from ..ops._rows import is_row
 from ..tensor import Tensor, disabled_torch_function
 from .entries import NOTHING, PLAIN, Entry, entry_of
-from .typing import Any
+from .typing import Any, cast
 
 
 class _State(threading.local):
@@ -218,6 +220,8 @@ def begin(cls: type | None = None) -> None:
 
     _plain.add(Parameter)
     PLAIN.add(Parameter)
+    engine.without_subclasses = without_subclasses
+    _let_look(cast(FunctionType, grad), grad)
     for module in MODULES:
         there = vars(import_module(module))
         for name in {*dir(import_module(module))} & {*there}:  # what is public
@@ -356,7 +360,11 @@ def _install(cls: type) -> None:
     cls._overrides = True  # type: ignore[attr-defined]
     for name in _public_names():
         base = _static(Tensor, name)
-        if _static(cls, name) is not base or base is None or isinstance(base, (staticmethod, classmethod)):
+        if base is None or isinstance(base, (staticmethod, classmethod)):
+            continue
+        if _static(cls, name) is not base:  # a method of its own, which may call super()'s: that one looks itself
+            if type(method := _method_of_tensor(name)) is FunctionType:
+                _let_look(method, getattr(Tensor, _PASSED_AS.get(name, name)))
             continue
         if isinstance(base, (property, MemberDescriptorType, GetSetDescriptorType)):
             setattr(cls, name, _Attribute(base))

@@ -238,14 +238,15 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: DType | None =
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
     @functools.wraps(fwd)
-    def forward(ctx: Any, *arguments: Any, **named: Any) -> Any:
-        ctx._dtype = get_autocast_dtype(device_type)
-        ctx._fwd_used_autocast = on = is_autocast_enabled(device_type)
+    def forward(*arguments: Any, **named: Any) -> Any:
+        on = is_autocast_enabled(device_type)
+        if not isinstance(arguments[0], Handle):  # as it is where setup_context() gets ctx
+            ctx = arguments[0]
+            ctx._dtype, ctx._fwd_used_autocast = get_autocast_dtype(device_type), on and cast_inputs is None
         if cast_inputs is None or not on:
-            return fwd(ctx, *arguments, **named)
-        ctx._fwd_used_autocast = False
+            return fwd(*arguments, **named)
         with autocast(device_type, enabled=False):
-            return fwd(ctx, *_cast(arguments, device_type, cast_inputs), **_cast(named, device_type, cast_inputs))
+            return fwd(*_cast(arguments, device_type, cast_inputs), **_cast(named, device_type, cast_inputs))
 
     return forward
 

@@ -26,7 +26,7 @@ from .derivative import OpNode
 from .grad_mode import mode, set_grad_enabled
 from .halves import HALVES
 from .halves import propagate as propagate_halves
-from .hooks import add_to_grad, call_after, call_before, call_hooks, call_post_hooks, check_gradient, retaining
+from .hooks import add_to_grad, call_after, call_before, call_hooks, call_post_hooks, check_gradient, plain, retaining
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
@@ -36,6 +36,9 @@ _COMPLEX = complex64.code  # the first number of a complex dtype
 _dtypes_seen = lib.norch_dtypes_seen
 _COMPLEX_SEEN, _HALVES_SEEN = 1 << _COMPLEX, sum(1 << dtype for dtype in HALVES)
 Queue = list[tuple[int, Node]]  # a heap of (-seq, node), the youngest node first
+# f(function, arguments, None): calls a function while subclasses of Tensor override nothing. It is set when there is
+# such a class (_package/override.py): derivatives are of the elements, whatever classes make of operations.
+without_subclasses: Any = None
 
 
 def backward(
@@ -118,6 +121,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
                 f"{tuple(output.shape)}; reduce it (.sum(), .mean()) or pass gradient="
             )
         return node, full_of(output, 1.0)
+    gradient = plain(gradient)
     check_gradient(gradient, output, "backward")
     return node, batched_like((gradient if create_graph else gradient.detach()).to(output), output)
 
@@ -129,6 +133,7 @@ def _root_of_edge(edge: GradientEdge, gradient: Any, create_graph: bool) -> tupl
             of = f"{edge.node.name()}'s result" if like is None else f"{like.dtype.name}, shape {tuple(like.shape)}"
             raise ShapeError(f"backward: a gradient can be created implicitly only for a real scalar, not for {of}")
         return edge.node, full_of(like, 1.0)
+    gradient = plain(gradient)
     if like is not None:
         check_gradient(gradient, like, "backward")
     return edge.node, gradient if create_graph else gradient.detach()
@@ -174,7 +179,10 @@ def walk(
     before = mode.enabled
     try:
         mode.enabled = create_graph
-        visit(gradients, waiting, retain_graph, create_graph, targets)
+        if without_subclasses is None:
+            visit(gradients, waiting, retain_graph, create_graph, targets)
+        else:
+            without_subclasses(visit, (gradients, waiting, retain_graph, create_graph, targets), None)
     finally:
         mode.enabled = before
 

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 
 from .._package.typing import Any
+from .._tensor import handle as _handle
 from .._tensor.handle import Handle
 from ..errors import DeviceError, Error, ShapeError
 
@@ -80,7 +81,7 @@ def call_before(hooks: list[Any], g: Any) -> Any:
     for hook in tuple(hooks):
         if type(hook) is BeforeNode:
             (changed,) = _returned(hook.hook((g,)), (g,), "register_prehook")
-            g = changed if changed is None or changed is g else changed.to(g)
+            g = changed if changed is None or changed is g else plain(changed).to(g)
     return g
 
 
@@ -143,6 +144,7 @@ def call_hooks(hooks: list[Any], g: Any) -> Any:
     for hook in tuple(hooks):
         changed = hook(g)
         if changed is not None and changed is not g:
+            changed = plain(changed)
             check_gradient(changed, g, "hook")
             g = changed.to(g)
     return g
@@ -155,6 +157,13 @@ def call_post_hooks(leaf: Any, g: Any) -> None:
         if type(hook) is PostAccumulateHook and tensor is not None:
             hook.hook(tensor)
     call_after(leaf.hooks or [], (), g)
+
+
+def plain(gradient: Any) -> Any:
+    """A gradient of the program's as a Tensor, with its history: the walk calls no method that a subclass has."""
+    if type(gradient) is _handle.result_class or not isinstance(gradient, Handle):
+        return gradient
+    return _handle.result_class.as_subclass(gradient, _handle.result_class)
 
 
 def check_gradient(gradient: Any, of: Any, name: str) -> None:

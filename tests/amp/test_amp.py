@@ -324,6 +324,35 @@ def test_custom_fwd_and_custom_bwd(torch: Any, cast_inputs: str | None) -> None:
     assert run(norch) == run(torch)
 
 
+@pytest.mark.parametrize("cast_inputs", [None, "float32"])
+def test_custom_fwd_of_a_forward_without_ctx(torch: Any, cast_inputs: str | None) -> None:
+    """setup_context() gets ctx then, and the inputs, the first too, are cast (roma)."""
+
+    def run(t: Any) -> list[str]:
+        class Product(t.autograd.Function):
+            @staticmethod
+            @t.amp.custom_fwd(device_type="cpu", cast_inputs=cast_inputs and getattr(t, cast_inputs))
+            def forward(a: Any, b: Any) -> Any:
+                return a @ b
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                ctx.save_for_backward(*inputs)
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                a, b = (x.float() for x in ctx.saved_tensors)
+                return g.float() @ b.T, a.T @ g.float()
+
+        w = t.ones(2, 2, requires_grad=True)
+        with t.autocast("cpu"):
+            y = Product.apply(t.ones(2, 2, dtype=t.bfloat16), w)
+        y.float().sum().backward()
+        return [str(y.dtype).rpartition(".")[2], *map(str, w.grad.flatten().tolist())]
+
+    assert run(norch) == run(torch)
+
+
 def test_a_checkpoint_computes_again_in_the_same_autocast() -> None:
     seen = []
 

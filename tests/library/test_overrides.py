@@ -425,3 +425,65 @@ def test_a_tensor_of_another_may_require_a_gradient() -> None:
         x = cls(norch.ones(2), requires_grad=True)
         x.sum().backward()
         assert x.requires_grad and x.grad.tolist() == [1, 1] and not cls(norch.ones(2)).requires_grad
+
+
+def test_methods_of_a_subclass_call_those_of_super(torch: Any) -> None:
+    """What super() gives has the class, as pina's LabelTensor expects, of methods and of operators."""
+    for lib in (norch, torch):
+        own = "__getitem__ clone sum to reshape unsqueeze __add__ exp".split()
+
+        class Labelled(lib.Tensor):
+            label = "a"
+
+        for name in own:
+
+            def method(self: Any, *given: Any, name: str = name, cls: Any = Labelled) -> Any:
+                found = getattr(super(cls, self), name)(*given)
+                found.seen = [*found.__dict__.get("seen", ()), name]
+                return found
+
+            setattr(Labelled, name, method)
+        x = lib.ones(2, 3).as_subclass(Labelled)
+        found = [x[0], x.clone(), x.sum(0), x.to(lib.float64), x.reshape(6), x.unsqueeze(0), x + 1, x.exp()]
+        assert [(type(one), one.label, one.seen) for one in found] == [(Labelled, "a", [name]) for name in own]
+
+
+DERIVATIVES = {
+    "mul": lambda lib, x, y: x * y,
+    "pow": lambda lib, x, y: x**y,
+    "matmul": lambda lib, x, y: x @ y,
+    "view": lambda lib, x, y: x.T[1:] * y[1],
+    "in place": lambda lib, x, y: (x * 1).mul_(y).exp_(),
+    "max": lambda lib, x, y: x.max(1).values * y.min(),
+    "gather": lambda lib, x, y: x.gather(1, lib.zeros(3, 1, dtype=lib.int64)) * y,
+    "cumprod": lambda lib, x, y: x.cumsum(0) * y.cumprod(1),
+    "inv": lambda lib, x, y: lib.linalg.inv(x + 5 * lib.eye(3)) * y,
+    "gelu": lambda lib, x, y: lib.nn.functional.gelu(x) * y.softmax(1),
+    "stack": lambda lib, x, y: lib.stack([x, y]).permute(2, 0, 1),
+}
+
+
+@pytest.mark.parametrize("name, hooked", [*((name, False) for name in DERIVATIVES), ("mul", True), ("matmul", True)])
+def test_derivatives_call_no_overrides(torch: Any, name: str, hooked: bool) -> None:
+    """grad() and backward() are overridden as a whole; gradients in .grad are plain."""
+    said = []
+    for lib in (norch, torch):
+        log: list[Any] = []
+        Logged = logging(lib, log)
+        x, y = (lib.arange(1.0, 10).reshape(3, 3).div(k).as_subclass(Logged).requires_grad_() for k in (7, 8))
+        out = DERIVATIVES[name](lib, x, y)
+        if hooked:
+            out.register_hook(lambda g, ones=lib.ones_like: ones(g))
+        weights = lib.ones(out.shape).as_subclass(Logged)
+        log.clear()
+        found = lib.autograd.grad(out, (x, y), weights, create_graph=True)
+        with overrides.DisableTorchFunctionSubclass() if lib is norch else lib._C.DisableTorchFunctionSubclass():
+            seen = [func for _, func, _ in log if func not in ("ones_like", "register_hook")]
+            second = sum((g * g).sum() for g in found) + out.sum()
+        log.clear()
+        second.backward()
+        after = [func for _, func, _ in log]
+        said.append((seen, [type(g) is Logged for g in found], after, type(x.grad) is lib.Tensor, x.grad.tolist()))
+    (*ours, a), (*theirs, b) = said
+    assert ours == theirs
+    np.testing.assert_allclose(a, b, rtol=1e-4)
