@@ -15,7 +15,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable
 from ..autograd.levels import zeros_of
 from ..autograd.record import record, record_write
-from ..dtype import int64
+from ..dtype import float32, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._autocast import in_autocast, policy
 from ._operand import as_operand
@@ -252,6 +252,9 @@ def scatter_reduce(
     neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.get(reduce)
     if neutral is None:
         raise ArgumentError(f"scatter_reduce: reduce is 'sum', 'prod', 'mean', 'amax' or 'amin', not {reduce!r}")
+    kind = x.dtype
+    if reduce == "mean" and src.dtype is kind and (wide := _wide_for_sums(kind)) is not None:
+        x, src = cast(x, wide), cast(src, wide)
     start = x
     if not include_self:
         if reduce[0] == "a" and not x.dtype.is_floating_point:  # any element of src will do as a start
@@ -263,9 +266,16 @@ def scatter_reduce(
     total = scatter_add(start, dim, index, src)
     if reduce == "sum":
         return total
-    counts = x.real.new_full(x.shape, int(include_self))
+    counts = x.new_full(x.shape, int(include_self), dtype=int64)
     counts = scatter_add(counts, dim, index, 1).clamp(1)
-    return total / counts if x.dtype.kind in "fc" else cast(total // counts, x.dtype)
+    return cast(total / counts if x.dtype.kind in "fc" else total // counts, kind)
+
+
+def _wide_for_sums(kind: Any) -> Any:
+    """The dtype in which elements are added up whose sum, or number, the dtype may not hold; None: in it itself."""
+    if kind.is_floating_point and kind.itemsize == 2:
+        return float32
+    return int64 if kind.kind in "iu" and kind.itemsize < 8 else None
 
 
 @method(inplace=True, moves=True, out=True)

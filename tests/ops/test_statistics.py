@@ -329,3 +329,21 @@ def test_cosines_of_two_dtypes() -> None:
         assert found.dtype is other and found.tolist() == pytest.approx([0.6])
     with pytest.raises(norch.DTypeError):
         norch.cosine_similarity(whole, whole)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "uint8", "int8", "int16"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_means_of_more_elements_than_the_dtype_counts(name: str, include_self: bool) -> None:
+    dtype = getattr(norch, name)
+    x, source = norch.full((2,), 100, dtype=dtype), norch.full((70_000,), 100, dtype=dtype)
+    index = norch.zeros(70_000, dtype=norch.int64)
+    for found in (
+        x.scatter_reduce(0, index, source, "mean", include_self=include_self),
+        x.index_reduce(0, index, source, "mean", include_self=include_self),
+        x.clone().scatter_reduce_(0, index, source, "mean", include_self=include_self),
+    ):
+        assert found.dtype is dtype and found.tolist() == [100, 100]
+    if dtype.is_floating_point:
+        leaf = source.clone().requires_grad_()
+        x.scatter_reduce(0, index, leaf, "mean", include_self=False).sum().backward()
+        assert leaf.grad.dtype is dtype and leaf.grad[0].item() == norch.tensor(1 / 70_000).to(dtype).item()
