@@ -26,11 +26,11 @@
 #endif
 
 /* The kernels that a build has; for others the table keeps those of the narrower build (cpu.c). AVX2 repeats what gains
- * by it, such as 64-bit comparisons, which SSE2 lacks. */
+ * by it, such as 64-bit comparisons and 32-bit products, which SSE2 lacks. */
 #if defined(NR_ISA_BASELINE)
 #define BUILT(kind, bits) 1
 #elif !defined(__AVX512F__)
-#define BUILT(kind, bits) (kind == 'f' || bits == 64)
+#define BUILT(kind, bits) (bits >= 32)
 #else
 #define BUILT(kind, bits) (kind == 'f')
 #endif

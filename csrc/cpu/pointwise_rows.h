@@ -31,8 +31,7 @@
      NR_OP_##name == NR_OP_softplus_backward || NR_OP_##name == NR_OP_clamp_min_backward ||                        \
      NR_OP_##name == NR_OP_clamp_max_backward || NR_OP_##name == NR_OP_hardtanh_backward ||                        \
      NR_OP_##name == NR_OP_shrink_backward || NR_OP_##name == NR_OP_threshold_backward ||                          \
-     NR_OP_##name == NR_OP_leaky_relu_backward || NR_OP_##name == NR_OP_huber_backward ||                          \
-     NR_OP_##name == NR_OP_nan_to_num)
+     NR_OP_##name == NR_OP_leaky_relu_backward || NR_OP_##name == NR_OP_huber_backward)
 #define EASY_OF(name) \
     (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : NR_OP_##name == NR_OP_zeta ? nr_easy_trigamma_f32 : nr_easy_f32)
 #define QUICK(name)                                                \
@@ -102,7 +101,7 @@
 
 #endif
 
-#if (IS_FLOAT || DTYPE_BITS == 64) && defined(NR_SMALL_BASELINE)
+#if DTYPE_BITS >= 32 && defined(NR_SMALL_BASELINE)
 #pragma GCC push_options
 #pragma GCC optimize("Os")
 #endif
@@ -138,6 +137,6 @@ static void OF_DTYPE(fill)(nr_kernel_rows kernels) {
 #include "../ops.def"
 }
 
-#if (IS_FLOAT || DTYPE_BITS == 64) && defined(NR_SMALL_BASELINE)
+#if DTYPE_BITS >= 32 && defined(NR_SMALL_BASELINE)
 #pragma GCC pop_options
 #endif

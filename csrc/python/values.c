@@ -46,8 +46,10 @@ static void *list_of(const char *p, const int64_t *shape, int32_t ndim, int64_t 
     if (!ndim) return number_at(p, dtype);
     void *list = PyList_New((nr_ssize)*shape);
     const int64_t step = *shape ? size / *shape : 0;
+    const bool are_floats = ndim == 1 && dtype == NORCH_FLOAT32; /* most lists */
     for (int64_t i = 0; list && i < *shape; i++) {
-        void *part = list_of(p + i * step, shape + 1, ndim - 1, step, dtype);
+        void *part = are_floats ? PyFloat_FromDouble((double)((const float *)(const void *)p)[i])
+                                : list_of(p + i * step, shape + 1, ndim - 1, step, dtype);
         if (!part || PyList_SetItem(list, (nr_ssize)i, part)) {
             Py_DecRef(list);
             return NULL;
