@@ -17,15 +17,18 @@ from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.record import record
 from ..dtype import int32 as index_dtype
+from ..dtype import int64
 from ..errors import ArgumentError, ShapeError
 from ._arguments import named_function, optional_results
 from ._entry import composed
-from ._operand import tensor_of
+from ._operand import operand, tensor_of
 from .conv import per_axis, plane_sizes
+from .op import OPCODES
 
 Sizes = int | Sequence[int]
 Window = tuple[int, ...]  # as C takes it: kernel, stride, padding, dilation and the sizes of the result, two of each
 Averaging = tuple[Window, bool, float]  # whether padding counts, and the divisor (0: the size of the window)
+_ADD, _MUL, _FLOOR = (OPCODES[name] for name in ("add", "mul", "floor_divide"))
 
 
 # ---- the sums, and their derivatives --------------------------------------------------------------------------------
@@ -192,11 +195,15 @@ def _by_planes(window: Window) -> tuple[Window, Window]:
     return (k1, k2, s1, s2, p1, p2, d1, d2, n1, n2), (k0, 1, s0, 1, p0, 0, d0, 1, n0, n1 * n2)
 
 
-def in_volume(layer: Any, place: Any, x: Any) -> Any:
-    """Indices in the volumes of x (..., D, H, W) of maxima whose planes are layer (..., D', H' W'), where place
-    (..., D, H', W') holds those of the maxima of all planes."""
-    index = place.flatten(-2).gather(-2, layer) + layer * (x.shape[-2] * x.shape[-1])
-    return index.unflatten(-1, place.shape[-2:])
+def in_volume(layer: Tensor, place: Tensor, x: Tensor) -> Tensor:
+    """The indices in the volumes of x of maxima, from those that max_of_volumes() gives."""
+    *lead, layers, high, wide = lib.norch_shape(place)
+    deep = lib.norch_shape(layer)[-2]
+    at = lib.norch_reshape(lib.norch_cast(layer, int64.code), (*lead, deep * high * wide))
+    in_plane = lib.norch_gather(lib.norch_reshape(place, (*lead, layers * high * wide)), len(lead), at)
+    size, other = plane_sizes(x)
+    before = lib.norch_binary(_MUL, lib.norch_binary(_FLOOR, at, operand(high * wide)), operand(size * other))
+    return lib.norch_reshape(lib.norch_binary(_ADD, before, in_plane), (*lead, deep, high, wide))
 
 
 def max_pool(
@@ -218,7 +225,7 @@ def max_pool(
     if axes == 3:
         planes, depth = _by_planes(window)
         out, place, layer = max_of_volumes(x, planes, depth, result)
-        return (out, in_volume(layer.long() // depth[-1], place.long(), x)) if return_indices else out
+        return (out, in_volume(layer, place, x)) if return_indices else out
     out, index = max_with_indices(x, window, result)
     if axes == 1 and not by_rows:
         out, index = out.squeeze(-2), index.squeeze(-2)

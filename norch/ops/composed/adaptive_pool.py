@@ -86,7 +86,7 @@ def _adaptive_max(name: str, axes: int, x: Tensor, output_size: Any, return_indi
     if axes == 3:
         columns = wanted[1] * wanted[2]
         out, place, layer = max_of_volumes(x, planes, _windows((wanted[0], columns)), wanted)
-        return (out, in_volume(layer.long() // columns, place.long(), x)) if return_indices else out
+        return (out, in_volume(layer, place, x)) if return_indices else out
     out, index = max_with_indices(x, planes, wanted)
     return (out, index.long()) if return_indices else out
 
