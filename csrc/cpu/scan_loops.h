@@ -16,6 +16,18 @@ INLINE void OF_DTYPE(fold_some)(const lanes *l, int64_t at, int64_t width, const
         }
 }
 
+/* One lane, whose value stays in a register. */
+INLINE void OF_DTYPE(fold_one)(const lanes *l, int64_t at, RUNNING identity, RUNNING (*combine)(RUNNING, RUNNING)) {
+    const int64_t n = l->n, x_step = l->step[1], out_step = l->step[0];
+    const char *x = l->x + at * l->next[1];
+    char *out = l->out + at * l->next[0];
+    RUNNING state = identity;
+    for (int64_t i = 0; i < n; i++, x += x_step, out += out_step) {
+        state = combine(state, (RUNNING) * (const T *)(const void *)x);
+        *(T *)(void *)out = (T)state;
+    }
+}
+
 INLINE void OF_DTYPE(fold)(const lanes *l, RUNNING identity, RUNNING (*combine)(RUNNING, RUNNING)) {
     static const int64_t dense[2] = {sizeof(T), sizeof(T)};
     int64_t at = 0;
@@ -24,7 +36,7 @@ INLINE void OF_DTYPE(fold)(const lanes *l, RUNNING identity, RUNNING (*combine)(
         return;
     }
     for (; at + 4 <= l->width; at += 4) OF_DTYPE(fold_some)(l, at, 4, l->next, identity, combine);
-    for (; at < l->width; at++) OF_DTYPE(fold_some)(l, at, 1, l->next, identity, combine);
+    for (; at < l->width; at++) OF_DTYPE(fold_one)(l, at, identity, combine);
 }
 
 INLINE RUNNING OF_DTYPE(add)(RUNNING a, RUNNING b) { return a + b; }
