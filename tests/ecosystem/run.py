@@ -27,6 +27,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 TOLERANCE = 2e-4
 PACKAGES = {
     "backpack": "backpack-for-pytorch",
+    "pina": "pina-mathlab",
     "pyro": "pyro-ppl",
     "ignite": "pytorch-ignite",
     "torchvision_ops": "torchvision",
