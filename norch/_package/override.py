@@ -202,6 +202,9 @@ _PASSED_AS = {
 
 _TAKING_DATA = ("as_tensor", "asarray", "tensor")  # only modes override them
 
+# What layers call that is not the public form.
+_OF_LAYERS = [*(("norch.ops.pointwise", name) for name in ("relu", "sigmoid", "tanh")), ("norch.ops.view", "flatten")]
+
 _begun = False
 _on: dict[int, Entry] = {}  # entries that look for overrides
 _methods: dict[int, tuple[Entry, Any]] = {}  # those that do only while a mode is active
@@ -226,6 +229,9 @@ def begin(cls: type | None = None) -> None:
         there = vars(import_module(module))
         for name in {*dir(import_module(module))} & {*there}:  # what is public
             _watch(module, name, there[name])
+    public = import_module("norch.nn.functional")
+    for module, name in _OF_LAYERS:
+        _let_look(getattr(import_module(module), name), getattr(public, name, None) or getattr(Tensor, name))
     for name in sorted(_public_names()):
         method = _method_of_tensor(name)
         if type(method) is FunctionType and _takes_tensors(method) and (name[:2] != "__" or _is_operator(name, method)):

@@ -136,6 +136,20 @@ def test_results_keep_the_class_and_the_graph() -> None:
     assert (type(whole), tuple(whole.shape), whole.dtype) == (Kept, (2, 3), norch.int64)
 
 
+@pytest.mark.parametrize("layer", ["ReLU", "Sigmoid", "Tanh", "Flatten", "GELU", "SiLU", "Identity", "Softplus"])
+def test_results_of_layers_keep_the_class(layer: str) -> None:
+    seen = []
+
+    class Seen(norch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    assert type(getattr(norch.nn, layer)()(norch.ones(2, 3).as_subclass(Seen))) is Seen
+    assert layer == "Identity" or layer.lower() in seen
+
+
 def test_classes() -> None:
     class Below(Kept):
         pass
