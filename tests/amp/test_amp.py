@@ -381,8 +381,11 @@ def test_recurrent_layers_use_the_kernel(torch: Any) -> None:
         x = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
         with norch.autocast("cpu"):
             found = ours(norch.tensor(x))[0]
-        with torch.autocast("cpu"):
-            wanted = theirs(torch.tensor(x))[0]
+        try:
+            with torch.autocast("cpu"):
+                wanted = theirs(torch.tensor(x))[0]
+        except RuntimeError:  # oneDNN's LSTM needs a processor with AVX-512
+            wanted = theirs(torch.tensor(x))[0].bfloat16()
         assert str(found.dtype).rpartition(".")[2] == str(wanted.dtype).rpartition(".")[2]
         np.testing.assert_allclose(
             found.detach().float().numpy(), wanted.detach().float().numpy(), rtol=0.05, atol=0.02
