@@ -138,6 +138,10 @@ norch_tensor *nr_widened(const norch_tensor *x) {
     return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype), false) : nr_retained(x);
 }
 
+norch_tensor *nr_widened_as_laid(const norch_tensor *x) {
+    return nr_is_narrow(x->dtype) ? copied(x, nr_wide(x->dtype), true) : nr_retained(x);
+}
+
 bool nr_needs_widening(const norch_tensor *x, nr_family family) {
     return nr_is_narrow(x->dtype) && !(x->storage->backend->takes_narrow[family] >> x->dtype & 1);
 }

@@ -203,7 +203,7 @@ static norch_tensor *matmul(const char *op, const norch_tensor *a, const norch_t
                             bool transpose_b) {
     if (check_operands(op, a, b)) return NULL;
     if (nr_needs_widening(a, NR_MATMUL)) {
-        NR_OWNED norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
+        NR_OWNED norch_tensor *wide_a = nr_widened_as_laid(a), *wide_b = wide_a ? nr_widened_as_laid(b) : NULL;
         return wide_b ? nr_narrowed(matmul(op, wide_a, wide_b, transpose_a, transpose_b), a->dtype) : NULL;
     }
     nr_matmul_plan plan = {0};
@@ -249,7 +249,7 @@ norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, c
         return NR_REFUSE(NORCH_ERROR_SHAPE, "addmm: a matrix, or two vectors, not %s and %s", nr_shape_of(a),
                          nr_shape_of(b));
     if (nr_needs_widening(a, NR_MATMUL) || (nr_is_narrow(a->dtype) && a->device_type == NORCH_CPU)) {
-        NR_OWNED norch_tensor *wide_a = nr_widened(a), *wide_b = wide_a ? nr_widened(b) : NULL;
+        NR_OWNED norch_tensor *wide_a = nr_widened_as_laid(a), *wide_b = wide_a ? nr_widened_as_laid(b) : NULL;
         NR_OWNED norch_tensor *wide_residual = wide_b ? nr_widened(residual) : NULL;
         return wide_residual ? nr_narrowed(norch_addmm(wide_residual, wide_a, wide_b, beta, alpha), a->dtype) : NULL;
     }
@@ -315,7 +315,8 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
         return sums ? norch_unary(epilogue, sums) : NULL;
     }
     if (nr_needs_widening(x, NR_MATMUL)) {
-        NR_OWNED norch_tensor *wide_x = nr_widened(x), *wide_weight = wide_x ? nr_widened(weight) : NULL;
+        NR_OWNED norch_tensor *wide_x = nr_widened_as_laid(x),
+                              *wide_weight = wide_x ? nr_widened_as_laid(weight) : NULL;
         NR_OWNED norch_tensor *wide_bias = wide_weight && bias ? nr_widened(bias) : NULL;
         if (!wide_weight || (bias && !wide_bias)) return NULL;
         return nr_narrowed(norch_linear(wide_x, wide_weight, wide_bias, NR_NO_OP), x->dtype);

@@ -50,6 +50,8 @@ void nr_release_all(int n, norch_tensor *const *xs);
 /* For families without kernels for narrow dtypes (dtypes.def): x cast to its wide dtype, or retained; and a result cast
  * back to dtype, the wide one being released. NULL stays NULL. */
 norch_tensor *nr_widened(const norch_tensor *x);
+/* The same with the memory layout of x, for products, which take any: a transposed copy takes ten times as long. */
+norch_tensor *nr_widened_as_laid(const norch_tensor *x);
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
 /* Whether x must be widened before the kernels of the family on its device: its dtype is narrow, and they do not take
  * it. */

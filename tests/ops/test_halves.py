@@ -73,3 +73,16 @@ def test_which_gradient_functions_are_composite() -> None:
     assert is_composite(_scaled) and is_composite(lambda g, x: _scaled(g, x))
     assert not is_composite(_plain) and not is_composite(lambda g, x: _plain(g, x)) and not is_composite(lambda g: g)
     assert not is_composite(norch.exp) and not is_composite(abs)
+
+
+@pytest.mark.parametrize("call", [norch.matmul, lambda x, y: norch.addmm(x[:, :1], x, y), lambda x, y: F.linear(x, y.T)])
+def test_products_widen_operands_as_they_lie(call: Any) -> None:
+    """A cast that also transposes took ten times as long as the product of one row."""
+    x, w = norch.rand(5, 8, dtype=norch.float16), norch.rand(6, 8, dtype=norch.float16)
+    for given in ((x, w.T), (x, w.T.contiguous()), (norch.rand(8, 5, dtype=norch.float16).T, w.T)):
+        step = norch.capture(call)
+        for _ in range(4):
+            out = step(*given)
+        assert norch.equal(out, call(*given))
+        casts = [sizes for name, dtype, sizes, _ in step.program.calls() if name == "copy" and dtype == "float32"]
+        assert (40,) in casts and (48,) in casts  # each is one run of memory
