@@ -385,7 +385,8 @@ static algorithm NAME(choose)(const product *p) {
      * A stays in the second cache while the columns pass by */
     const bool narrow = p->n * 3 <= padded * 2, stays = p->m * DOT_K * (int64_t)sizeof(T) <= nr_second_cache() / 2;
     if (along_k && (narrow ? p->k >= 6 * LANES : p->k >= p->m * LANES && stays)) return DOT;
-    if (p->m <= FEW_TILES * TILE_ROWS || p->n <= FEW_PANELS * PANEL_COLS || work_of(p) <= 320.0 * 320.0 * 320.0)
+    if (p->m <= FEW_TILES * TILE_ROWS || p->n <= FEW_PANELS(p->a_col) * PANEL_COLS ||
+        work_of(p) <= 320.0 * 320.0 * 320.0)
         return PANEL;
     return BLOCKED;
 }

@@ -27,9 +27,10 @@
 #define BLOCK_N 2048
 /* Panels that are packed together, whose rows are lines that follow each other, for the prefetchers. */
 #define PACK_PANELS (VECTOR == 32 ? 8 : 4)
-/* Up to which A is read where it lies: tiles of rows, and panels of columns. With AVX2 both are narrower. */
-#define FEW_TILES (VECTOR == 32 ? 11 : 7)
-#define FEW_PANELS (VECTOR == 32 ? 5 : 3)
+/* Up to which A is read where it lies: tiles of rows, and panels of columns, which are narrower with AVX2. Numbers of A
+ * that lie apart are read again for each panel, so that there are fewer. */
+#define FEW_TILES 7
+#define FEW_PANELS(a_col) (VECTOR == 32 && (a_col) == 1 ? 5 : 3)
 #define FAR_BYTES (1 << 20)
 /* The block of k of dot products, and of a row of C that is a sum of rows of B. */
 #define DOT_K 1024
