@@ -75,7 +75,9 @@ def test_which_gradient_functions_are_composite() -> None:
     assert not is_composite(norch.exp) and not is_composite(abs)
 
 
-@pytest.mark.parametrize("call", [norch.matmul, lambda x, y: norch.addmm(x[:, :1], x, y), lambda x, y: F.linear(x, y.T)])
+@pytest.mark.parametrize(
+    "call", [norch.matmul, lambda x, y: norch.addmm(x[:, :1], x, y), lambda x, y: F.linear(x, y.T)]
+)
 def test_products_widen_operands_as_they_lie(call: Any) -> None:
     """A cast that also transposes took ten times as long as the product of one row."""
     x, w = norch.rand(5, 8, dtype=norch.float16), norch.rand(6, 8, dtype=norch.float16)
