@@ -17,7 +17,7 @@ const now = () => {
 const SETUP = `
 import norch
 from norch import nn, optim
-small, a, b = norch.ones(10), norch.rand(512, 512), norch.rand(512, 512)
+small, few, a, b = norch.ones(10), norch.ones(10_000), norch.rand(512, 512), norch.rand(512, 512)
 x, y = norch.rand(1_000_000), norch.rand(1_000_000)
 scans, labels = norch.rand(1437, 64), norch.randint(0, 10, (1437,))
 model = nn.Sequential(
@@ -39,10 +39,14 @@ def train(epochs=30):
 `;
 const NUMPY = `
 import numpy as np
-small_np, a_np, b_np, x_np, y_np = (t.numpy().copy() for t in (small, a, b, x, y))
+small_np, few_np, a_np, b_np, x_np, y_np = (t.numpy().copy() for t in (small, few, a, b, x, y))
+def softmax_np(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
 `;
 const CASES = [ // what, a statement, calls of it in a round, rounds; NumPy's statement
     ["a + b, 10 elements", "small + small", 20_000, 5, "small_np + small_np"],
+    ["a + b, 1e4 elements", "few + few", 2_000, 5, "few_np + few_np"],
     ["a + b, 1e6 elements", "x + y", 20, 5, "x_np + y_np"],
     ["a * b + a, 1e6 elements", "x * y + x", 20, 5, "x_np * y_np + x_np"],
     ["a / b, 1e6 elements", "x / y", 20, 5, "x_np / y_np"],
@@ -53,6 +57,7 @@ const CASES = [ // what, a statement, calls of it in a round, rounds; NumPy's st
     ["sin, 1e6 elements", "x.sin()", 20, 5, "np.sin(x_np)"],
     ["tanh, 1e6 elements", "x.tanh()", 20, 5, "np.tanh(x_np)"],
     ["sum, 1e6 elements", "x.sum()", 20, 5, "x_np.sum()"],
+    ["softmax of 1e6 elements, rows of 1000", "x.view(1000, 1000).softmax(1)", 10, 5, "softmax_np(x_np.reshape(1000, 1000))"],
     ["product of 64 x 64 matrices", "a[:64, :64] @ b[:64, :64]", 200, 5, "a_np[:64, :64] @ b_np[:64, :64]"],
     ["product of 512 x 512 matrices", "a @ b", 10, 5, "a_np @ b_np"],
     ["digits: 1,350 steps of an MLP 64-512-256-10, batches of 32, captured", "train()", 1, 1],
