@@ -393,7 +393,7 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = ...) -> Tensor: ""
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor: """The n-th derivative of digamma: (-1)**(n + 1) n! sum((input + k)**-(n + 1)). Integers become floats."""
 def positive(input: Tensor) -> Tensor: """input itself. Not for bool."""
 def pow(input: Operand, exponent: Operand, *, out: Tensor | None = ...) -> Tensor: """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
-def prelu(input: Tensor, weight: Tensor) -> Tensor: """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
+def prelu(input: Tensor, weight: Tensor) -> Tensor: """input, times weight where it is negative: one weight, or one for each channel (dimension 1) (He et al. 2015). Floats only."""
 preserve_format: memory_format
 def prod(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, dtype: dtype | None = ..., out: Tensor | None = ...) -> Tensor: """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor: """put_() into a copy."""

@@ -470,7 +470,7 @@ class DeclaredMethods(Handle):
     def positive(input) -> Tensor: """input itself. Not for bool."""
     def pow(input, exponent: Operand) -> Tensor: """input ** exponent. Integers to a negative power raise ValueError; of bools True and False are the only powers."""
     def pow_(self, exponent: Operand) -> Self: """pow() in place."""
-    def prelu(input, weight: Tensor) -> Tensor: """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only."""
+    def prelu(input, weight: Tensor) -> Tensor: """input, times weight where it is negative: one weight, or one for each channel (dimension 1) (He et al. 2015). Floats only."""
     def prod(input, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, dtype: _dtype | None = ...) -> Tensor: """The product over all elements, or over the axis dim. Integers and bool multiply in int64."""
     def put(input, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor: """put_() into a copy."""
     def put_(x, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Self: """Writes source into x, as if it were flat, at the given indices; with accumulate it is added there."""

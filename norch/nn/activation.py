@@ -32,7 +32,7 @@ class _InPlace(Layer):
 
 
 class ReLU(_InPlace):
-    """max(0, x), for any shape; `inplace` writes into the input.
+    """max(0, x) (Nair and Hinton 2010), for any shape; `inplace` writes into the input.
 
     >>> norch.nn.ReLU()(norch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
@@ -68,7 +68,8 @@ class GELU(
     function=F.gelu,
     epilogue=lambda module: _GELUS.get(str(module.approximate)) if FUNCTIONS["gelu"] is _GELU else None,
 ):
-    """x * Phi(x), with Phi the normal distribution function; `approximate="tanh"` approximates Phi by tanh.
+    """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016); `approximate="tanh"`
+    approximates Phi by tanh.
 
     >>> norch.nn.GELU()(norch.tensor([-1.0, 1.0]))
     tensor([-0.1587,  0.8413])
@@ -97,7 +98,7 @@ class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu if FUNCTIONS[
 
 
 class Mish(_InPlace, function=F.mish):
-    """x * tanh(softplus(x)), for any shape; `inplace` writes into the input.
+    """x * tanh(softplus(x)) (Misra 2019), for any shape; `inplace` writes into the input.
 
     >>> norch.nn.Mish()(norch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
@@ -105,7 +106,8 @@ class Mish(_InPlace, function=F.mish):
 
 
 class SELU(_InPlace, function=F.selu):
-    """scale * ELU(x), with constants that keep mean 0 and variance 1; `inplace` writes into the input.
+    """scale * ELU(x), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017); `inplace` writes into
+    the input.
 
     >>> norch.nn.SELU()(norch.tensor([-1.0, 1.0]))
     tensor([-1.1113,  1.0507])
@@ -123,7 +125,7 @@ class Hardsigmoid(_InPlace, function=F.hardsigmoid):
 
 
 class Hardswish(_InPlace, function=F.hardswish):
-    """x * relu6(x + 3) / 6, for any shape; `inplace` writes into the input.
+    """x * relu6(x + 3) / 6 (Howard et al. 2019), for any shape; `inplace` writes into the input.
 
     >>> norch.nn.Hardswish()(norch.tensor([-1.0, 3.0]))
     tensor([-0.3333,  3.0000])
@@ -134,7 +136,7 @@ class Hardswish(_InPlace, function=F.hardswish):
 
 @options
 class LeakyReLU(Layer, function=F.leaky_relu):
-    """x if x > 0, else negative_slope * x; `inplace` writes into the input.
+    """x if x > 0, else negative_slope * x (Maas et al. 2013); `inplace` writes into the input.
 
     >>> norch.nn.LeakyReLU(0.1)(norch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
@@ -146,7 +148,7 @@ class LeakyReLU(Layer, function=F.leaky_relu):
 
 @options
 class ELU(Layer, function=F.elu):
-    """x if x > 0, else alpha * (exp(x) - 1); `inplace` writes into the input.
+    """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015); `inplace` writes into the input.
 
     >>> norch.nn.ELU()(norch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -158,7 +160,7 @@ class ELU(Layer, function=F.elu):
 
 @options
 class CELU(Layer, function=F.celu):
-    """x if x > 0, else alpha * (exp(x / alpha) - 1); `inplace` writes into the input.
+    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017); `inplace` writes into the input.
 
     >>> norch.nn.CELU(alpha=2.0)(norch.tensor([-2.0, 2.0]))
     tensor([-1.2642,  2.0000])
@@ -199,7 +201,7 @@ class Hardtanh(Layer):
 
 
 class ReLU6(Hardtanh):
-    """min(max(0, x), 6), for any shape; `inplace` writes into the input.
+    """min(max(0, x), 6) (Krizhevsky 2010), for any shape; `inplace` writes into the input.
 
     >>> norch.nn.ReLU6()(norch.tensor([-1.0, 8.0]))
     tensor([0., 6.])
@@ -226,8 +228,8 @@ class Threshold(Layer, function=F.threshold):
 
 @options
 class RReLU(Layer, function=F.rrelu):
-    """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise; `inplace`
-    writes into the input.
+    """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise (Xu et al.
+    2015); `inplace` writes into the input.
 
     >>> norch.nn.RReLU(0.2, 0.3).eval()(norch.tensor([-1.0, 2.0]))
     tensor([-0.2500,  2.0000])
@@ -264,7 +266,7 @@ class PReLU(Layer):
 
 @options
 class Softplus(Layer, function=F.softplus):
-    """log(1 + exp(beta * x)) / beta, for any shape; x itself where beta * x > threshold.
+    """log(1 + exp(beta * x)) / beta (Dugas et al. 2000), for any shape; x itself where beta * x > threshold.
 
     >>> norch.nn.Softplus()(norch.tensor([0.0, 50.0]))
     tensor([ 0.6931, 50.0000])
@@ -314,7 +316,7 @@ class Softshrink(_Shrink, function=F.softshrink):
 
 @options
 class GLU(Layer, function=F.glu):
-    """a * sigmoid(b), with a and b the halves of the input along `dim`.
+    """a * sigmoid(b), with a and b the halves of the input along `dim` (Dauphin et al. 2016).
 
     >>> norch.nn.GLU()(norch.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])

@@ -41,7 +41,8 @@ class Unflatten(Layer):
 
 @options
 class PixelShuffle(Layer, function=F.pixel_shuffle):
-    """(..., C * r^2, H, W) to (..., C, H * r, W * r), with r = upscale_factor. See functional.pixel_shuffle.
+    """(..., C * r^2, H, W) to (..., C, H * r, W * r), with r = upscale_factor (Shi et al. 2016). See
+    functional.pixel_shuffle.
 
     >>> norch.nn.PixelShuffle(2)(norch.ones(1, 8, 3, 3)).shape
     norch.Size([1, 2, 6, 6])
@@ -63,7 +64,7 @@ class PixelUnshuffle(Layer, function=F.pixel_unshuffle):
 
 @options
 class ChannelShuffle(Layer, function=F.channel_shuffle):
-    """Interleaves the channels (axis 1) of `groups` groups. See functional.channel_shuffle.
+    """Interleaves the channels (axis 1) of `groups` groups (Zhang et al. 2018). See functional.channel_shuffle.
 
     >>> norch.nn.ChannelShuffle(2)(norch.arange(4).reshape(1, 4, 1)).flatten()
     tensor([0, 2, 1, 3])

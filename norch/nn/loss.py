@@ -115,7 +115,8 @@ class HuberLoss(_Loss, function=F.huber_loss):
 
 @options
 class KLDivLoss(_Loss, function=F.kl_div):
-    """The Kullback-Leibler divergence, from log-probabilities. See functional.kl_div. reduction: "batchmean" too.
+    """The Kullback-Leibler divergence (Kullback and Leibler 1951), from log-probabilities. See functional.kl_div.
+    reduction: "batchmean" too.
 
     >>> p, q = norch.tensor([[0.5, 0.5]]), norch.tensor([[0.25, 0.75]])
     >>> norch.nn.KLDivLoss(reduction="batchmean")(q.log(), p)

@@ -139,7 +139,8 @@ class GroupNorm(_Affine):
 
 @options
 class LocalResponseNorm(Layer, function=F.local_response_norm):
-    """x / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels.
+    """x / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels (Krizhevsky et
+    al. 2012, section 3.3).
 
     Input (N, C, ...). See functional.local_response_norm.
 

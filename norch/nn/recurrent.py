@@ -359,8 +359,8 @@ class RNNCellBase(_Recurrent):
 
 
 class RNNCell(RNNCellBase):
-    """One step of RNN: x (B, input_size) or (input_size), and h (B, hidden_size), zeros by default, to h'. bias:
-    whether there are biases; nonlinearity: "tanh" or "relu".
+    """One step of RNN (Elman 1990): x (B, input_size) or (input_size), and h (B, hidden_size), zeros by default, to
+    h'. bias: whether there are biases; nonlinearity: "tanh" or "relu".
 
     >>> norch.nn.RNNCell(3, 4)(norch.ones(2, 3)).shape
     norch.Size([2, 4])
@@ -380,7 +380,8 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of LSTM: x and (h, c), zeros by default, to (h', c'); sizes as in RNNCell.
+    """One step of LSTM (Hochreiter and Schmidhuber 1997; Gers et al. 2000): x and (h, c), zeros by default, to
+    (h', c'); sizes as in RNNCell.
 
     >>> h, c = norch.nn.LSTMCell(3, 4)(norch.ones(2, 3))
     """
@@ -392,7 +393,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of GRU: x and h, zeros by default, to h'; sizes as in RNNCell.
+    """One step of GRU (Cho et al. 2014): x and h, zeros by default, to h'; sizes as in RNNCell.
 
     >>> norch.nn.GRUCell(3, 4)(norch.ones(3)).shape
     norch.Size([4])

@@ -178,7 +178,7 @@ class _Stack(Module):
 
 
 class TransformerEncoder(_Stack):
-    """num_layers copies of encoder_layer in sequence, followed by norm unless it is None.
+    """num_layers copies of encoder_layer in sequence (Vaswani et al. 2017), followed by norm unless it is None.
 
     src, mask and src_key_padding_mask as in TransformerEncoderLayer. is_causal: whether mask is the causal mask of
     Transformer.generate_square_subsequent_mask(); None compares them. enable_nested_tensor and mask_check are accepted
@@ -213,7 +213,7 @@ class TransformerEncoder(_Stack):
 
 
 class TransformerDecoder(_Stack):
-    """num_layers copies of decoder_layer in sequence, followed by norm unless it is None.
+    """num_layers copies of decoder_layer in sequence (Vaswani et al. 2017), followed by norm unless it is None.
 
     Arguments as in TransformerDecoderLayer. tgt_is_causal: whether tgt_mask is the causal mask of
     Transformer.generate_square_subsequent_mask(); None compares them.

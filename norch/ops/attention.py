@@ -230,7 +230,8 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V).
+    """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V) (Vaswani
+    et al. 2017).
 
     attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added, in query's dtype. is_causal:
     position i sees positions up to i only. scale: 1 / sqrt(E) unless given. A row without a position gives 0.

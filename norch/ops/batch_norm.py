@@ -153,7 +153,8 @@ def batch_norm(
     momentum: Operand = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """input (N, C, ...): each channel with mean 0 and variance 1; times weight (C), plus bias (C).
+    """input (N, C, ...): each channel with mean 0 and variance 1; times weight (C), plus bias (C) (Ioffe and
+    Szegedy 2015).
 
     training: the statistics are those of the batch, and running_mean and running_var (unless None) move towards them
     by momentum, the variance being the unbiased one; else they are the running ones. ValueError when a channel has one

@@ -118,7 +118,8 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """The last axes of input, whose sizes are normalized_shape, with mean 0 and variance 1; times weight, plus bias.
+    """The last axes of input, whose sizes are normalized_shape, with mean 0 and variance 1; times weight, plus bias
+    (Ba et al. 2016).
 
     weight and bias: of normalized_shape. Floats; ShapeError where the sizes differ.
 
@@ -139,7 +140,8 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The last axes of input over the root of their mean square (plus eps: the dtype's unless given); times weight.
+    """The last axes of input over the root of their mean square (plus eps: the dtype's unless given); times weight
+    (Zhang and Sennrich 2019).
 
     The result has the dtype of input, a float; weight may have another.
 
@@ -167,7 +169,8 @@ def rms_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """input (N, C, ...): the channels of each group with mean 0 and variance 1; times weight (C), plus bias (C).
+    """input (N, C, ...): the channels of each group with mean 0 and variance 1; times weight (C), plus bias (C) (Wu
+    and He 2018).
 
     >>> norch.nn.functional.group_norm(norch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
     tensor([[-1.,  1., -1.,  1.]])
@@ -202,7 +205,8 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """input (N, C, L...): each channel of each sample with mean 0 and variance 1; times weight (C), plus bias (C).
+    """input (N, C, L...): each channel of each sample with mean 0 and variance 1; times weight (C), plus bias (C)
+    (Ulyanov et al. 2016).
 
     The running statistics (unless None) move towards the mean of those of the samples; they serve instead of them
     unless use_input_stats.

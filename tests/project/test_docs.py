@@ -209,6 +209,28 @@ def test_each_public_function_has_an_example_that_runs(room: str) -> None:
     assert runner.tries > len(docs) / 3 and not runner.failures
 
 
+# What a paper introduced, by the name of the function; the class of it has the same name without underscores.
+FROM_A_PAPER = """
+    relu relu6 leaky_relu prelu rrelu elu celu selu gelu silu mish hardswish glu softplus dropout1d alpha_dropout
+    batch_norm layer_norm group_norm rms_norm instance_norm local_response_norm scaled_dot_product_attention
+    gumbel_softmax ctc_loss kl_div_loss gaussian_nll_loss smooth_l1_loss huber_loss triplet_margin_loss
+    pixel_shuffle channel_shuffle fractional_max_pool2d max_unpool2d lstm gru lstm_cell gru_cell rnn_cell
+    adaptive_log_softmax_with_loss multihead_attention transformer_encoder transformer_decoder
+    adadelta adagrad adafactor adam adamax adamw asgd lbfgs nadam radam rprop sgd
+""".split()
+
+
+def test_what_a_paper_introduced_names_it() -> None:
+    functional, found = norch.nn.functional, 0
+    classes = {name.lower(): getattr(room, name) for room in (norch.nn, norch.optim) for name in room.__all__}
+    for name in FROM_A_PAPER:
+        things = [getattr(functional, name, None), classes.get(name.replace("_", "")), classes.get(f"{name}1d")]
+        for thing in filter(callable, things):
+            found += 1
+            assert re.search(r"(?:[A-Z][a-z]+|al\.),? \(?(?:19|20)\d\d", " ".join((thing.__doc__ or "").split())), thing
+    assert found > len(FROM_A_PAPER)
+
+
 @pytest.mark.parametrize("module", ["nn", "optim", "optim.lr_scheduler", "optim.swa_utils"])
 def test_each_parameter_of_a_class_is_described(module: str) -> None:
     """By its docstring, by those of the classes and functions that it names, or by those of its public bases."""

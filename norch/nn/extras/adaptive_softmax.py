@@ -24,9 +24,10 @@ class _ASMoutput(NamedTuple):
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Log probabilities of targets among n_classes, sorted by frequency, for inputs (N, in_features) or (in_features).
 
-    Classes below cutoffs[0] are in the head, beside an entry for each cluster; the cluster i, of the classes from
-    cutoffs[i] to the next cutoff, has a projection to in_features / div_value^(i + 1) features. head_bias: whether the
-    head has a bias. ValueError for cutoffs that do not rise from above 0 to below n_classes.
+    The adaptive softmax of Grave et al. (2017). Classes below cutoffs[0] are in the head, beside an entry for each
+    cluster; the cluster i, of the classes from cutoffs[i] to the next cutoff, has a projection to in_features /
+    div_value^(i + 1) features. head_bias: whether the head has a bias. ValueError for cutoffs that do not rise from
+    above 0 to below n_classes.
 
     layer(input, target) gives (output, loss): the log probability of each target, (N) or (), and the mean of their
     negatives. Targets outside the classes raise an ArgumentError.

@@ -37,7 +37,8 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:
     """-log of the probability of the targets: the sum over all alignments, in which each label takes one step or more,
-    with blanks between labels, and at least one between equal labels (section 4.1, equations 6 to 8).
+    with blanks between labels, and at least one between equal labels (Graves et al. 2006, section 4.1, equations 6
+    to 8).
 
     log_probs: (T, N, C), the result of log_softmax(), or (T, C) without a batch. targets: classes other than blank,
     (N, S), or concatenated (sum of target_lengths). input_lengths and target_lengths: N integers. The loss is (N), or

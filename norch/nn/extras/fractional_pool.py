@@ -90,7 +90,8 @@ def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """The maxima of output_size windows of input (N, C, H, W) or (C, H, W), whose distances are drawn for each plane.
+    """The maxima of output_size windows of input (N, C, H, W) or (C, H, W), whose distances are drawn for each plane
+    (Graham 2014).
 
     kernel_size: of the windows, which may overlap. output_ratio: the size of the result over that of input, between 0
     and 1, in place of output_size; both are one number or two. return_indices: a pair, with the flat indices of the
@@ -135,7 +136,7 @@ class _FractionalMaxPool(Layer):
 class FractionalMaxPool2d(_FractionalMaxPool, function=fractional_max_pool2d):
     """The maxima of windows at positions that are drawn for each plane and call: (N, C, H, W) to (N, C, H', W').
 
-    See functional.fractional_max_pool2d(). Without output_size and output_ratio, or with both, ValueError.
+    Graham 2014; see functional.fractional_max_pool2d(). Without output_size and output_ratio, or with both, ValueError.
 
     >>> norch.nn.FractionalMaxPool2d(3, output_size=(4, 5))(norch.ones(2, 3, 9, 9)).shape
     norch.Size([2, 3, 4, 5])

@@ -56,7 +56,7 @@ def max_unpool2d(
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
     """Zeros with the values of input (N, C, H, W) or (C, H, W) at indices, as max_pool2d(return_indices=True) gives
-    both.
+    both (Zeiler and Fergus 2014).
 
     output_size: which of the sizes that the pooling maps to that of input, by default the least without padding.
     ArgumentError for one that is a stride or more away; IndexError for an index outside it.
@@ -112,9 +112,9 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """The inverse of MaxPool2d: layer(input, indices, output_size=None), with what MaxPool2d(return_indices=True) gave,
-    has the values at these indices, and zeros elsewhere; see functional.max_unpool2d(). kernel_size, stride and
-    padding: those of the MaxPool2d.
+    """The inverse of MaxPool2d (Zeiler and Fergus 2014): layer(input, indices, output_size=None), with what
+    MaxPool2d(return_indices=True) gave, has the values at these indices, and zeros elsewhere; see
+    functional.max_unpool2d(). kernel_size, stride and padding: those of the MaxPool2d.
 
     >>> pool, unpool = norch.nn.MaxPool2d(2, return_indices=True), norch.nn.MaxUnpool2d(2)
     >>> unpool(*pool(norch.ones(1, 1, 4, 4))).sum()

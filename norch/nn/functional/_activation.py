@@ -82,7 +82,7 @@ def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: A
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(0, x); NaN stays NaN.
+    """max(0, x) (Nair and Hinton 2010); NaN stays NaN.
 
     >>> norch.nn.functional.relu(norch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
@@ -94,7 +94,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(0, x), 6).
+    """min(max(0, x), 6) (Krizhevsky 2010).
 
     >>> norch.nn.functional.relu6(norch.tensor([-1.0, 2.0, 9.0]))
     tensor([0., 2., 6.])
@@ -130,7 +130,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x if x > 0, else negative_slope * x. Floats only.
+    """x if x > 0, else negative_slope * x (Maas et al. 2013). Floats only.
 
     >>> norch.nn.functional.leaky_relu(norch.tensor([-1.0, 2.0]), 0.1)
     tensor([-0.1000,  2.0000])
@@ -216,7 +216,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 @policy("- float32")
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold. Floats only.
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x > threshold (Dugas et al. 2000). Floats only.
 
     >>> norch.nn.functional.softplus(norch.tensor([0.0, 100.0]))
     tensor([  0.6931, 100.0000])
@@ -247,7 +247,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x * sigmoid(x). Floats and complex numbers.
+    """x * sigmoid(x) (Elfwing et al. 2017). Floats and complex numbers.
 
     >>> norch.nn.functional.silu(norch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])

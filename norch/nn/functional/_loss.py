@@ -238,7 +238,8 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Operand, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """(log(var) + (input - target)^2 / var) / 2, with var clamped to at least eps; full adds log(2 pi) / 2.
+    """(log(var) + (input - target)^2 / var) / 2, with var clamped to at least eps; full adds log(2 pi) / 2 (Nix and
+    Weigend 1994).
 
     var: a number, or a tensor of the shape of input, of that shape with one axis of size 1, or of that shape without
     the last axis. ArgumentError for another shape and for negative elements.

@@ -51,7 +51,8 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @method(composed=True, autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input, times weight where it is negative: one weight, or one for each channel (dimension 1). Floats only.
+    """input, times weight where it is negative: one weight, or one for each channel (dimension 1) (He et
+    al. 2015). Floats only.
 
     >>> norch.prelu(norch.tensor([-2.0, 3.0]), norch.tensor([0.25]))
     tensor([-0.5000,  3.0000])

@@ -14,7 +14,8 @@ from .line_search import Point, strong_wolfe
 
 
 class LBFGS(Optimizer):
-    """A call of step(closure) makes up to max_iter steps of length lr; the closure computes the loss and its gradients.
+    """A call of step(closure) makes up to max_iter steps of length lr; the closure computes the loss and its gradients
+    (Liu and Nocedal 1989).
 
     It stops earlier where no gradient is larger than tolerance_grad, where the loss or all parameters change by less
     than tolerance_change, or after max_eval calls of the closure (default max_iter * 5 // 4). The Hessian is estimated
