@@ -18,7 +18,7 @@ def files(*parts: str) -> list[str]:
 
 def trunk_files() -> dict[str, list[str]]:
     """The files of each part of the trunk."""
-    left_out = set(trunk.NOT_TRUNK.split())
+    left_out = set(files(*trunk.NOT_TRUNK.split()))
     return {part: [f for f in files(*names.split()) if f not in left_out] for part, names in trunk.TRUNK.items()}
 
 

@@ -25,11 +25,9 @@ NOT_TRUNK = (
     "csrc/core/transfer.c csrc/core/transfer.h csrc/core/platform.c csrc/core/platform.h "
     "csrc/python/abi.h csrc/python/abi.c csrc/python/symbols.def "
     "csrc/python/getitem.c csrc/python/columns.h csrc/python/make_calls.py csrc/python/dlpack.c "
-    "csrc/python/recording.h csrc/python/recording.c csrc/python/recording_guards.c csrc/python/replay.c "
-    "csrc/python/recording_seen.c csrc/python/parts.c csrc/python/profile.c csrc/python/guard.c "
-    "csrc/python/captured.c csrc/python/holder.c csrc/python/holder.h csrc/python/mpi.c csrc/python/lapack.c "
-    "csrc/python/attributes.c csrc/python/arrays.c "
-    "csrc/python/values.c csrc/python/listing.c csrc/python/host_call.c csrc/python/batched.c"
+    "csrc/python/capture csrc/python/profile.c csrc/python/guard.c csrc/python/lookup.c "
+    "csrc/python/holder.c csrc/python/holder.h csrc/python/mpi.c csrc/python/lapack.c "
+    "csrc/python/attributes.c csrc/python/arrays.c csrc/python/values.c csrc/python/batched.c"
 )
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first

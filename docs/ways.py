@@ -39,7 +39,7 @@ CAPTURED = [
     ("csrc/program/layout.c", "leaves out dead calls; results share one block of memory", "calls, a block"),
     ("csrc/program/fuse.c", "makes chains, which run tile by tile", "a program"),
     ("call 4, and all after it", "are replayed: the function itself no longer runs", "arguments"),
-    ("csrc/python/replay.c", "sees that all is as it was when it was recorded", "addresses of the arguments"),
+    ("csrc/python/capture/replay.c", "sees that all is as it was when it was recorded", "addresses of the arguments"),
     ("csrc/program/run.c", "runs the calls one after the other: Python is not asked", ""),
 ]
 

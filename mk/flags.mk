@@ -63,7 +63,7 @@ SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy int8 layer normali
 # Reductions of narrow rows, and softmax, take 1.3 to 4 times as long with COMPACT.
 tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TUNE = $3)))
 $(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page waits for each byte
-$(if $(WASM),$(BUILD)/python/%.o,$(patsubst %,$(BUILD)/python/%.o,dlpack listing profile recording)): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
+$(if $(WASM),$(BUILD)/python/%.o,$(patsubst %,$(BUILD)/python/%.o,dlpack profile capture/listing capture/recording)): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
 # What takes little of the time of a page.

@@ -1,6 +1,6 @@
 # The library: its objects, which csrc/ lists, and the files that make writes for them.
 ISA_SOURCES := $(sort $(wildcard csrc/cpu/*_isa.c))
-SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/cpu/*.c)))
+SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c csrc/program/*.c csrc/ops/*.c csrc/python/*.c csrc/python/capture/*.c csrc/cpu/*.c)))
 OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 

@@ -262,7 +262,7 @@ static bool conflict(const search *s, const member *before, const member *after,
 }
 
 /* Whether two calls may be exchanged: neither writes a block that the other uses. External storages may overlap; a
- * replay refuses arguments that overlap if they did not in the recording (python/replay.c). */
+ * replay refuses arguments that overlap if they did not in the recording (python/capture/replay.c). */
 static bool exchangeable(const search *s, const nr_step *a, const nr_step *b) {
     const nr_program *program = s->program;
     for (int64_t u = a->first_use; u < a->first_use + a->uses; u++)

@@ -13,7 +13,7 @@
 #include "modes.h"
 #include "node.h"
 #include "object.h"
-#include "recording.h"
+#include "capture/recording.h"
 
 /* ---- from Python: a function for each kind of argument, take_KIND -------------------------------------- */
 

@@ -127,7 +127,7 @@ if TYPE_CHECKING:
 
     class CapturedBase:
         """Base of captured functions. A call replays _latest, the recording of _program. If there is none, or its
-        conditions do not hold, the call goes to _call_slow_path() (csrc/python/captured.c)."""
+        conditions do not hold, the call goes to _call_slow_path() (csrc/python/capture/captured.c)."""
 
         _latest: Any
         _program: Any

@@ -8,7 +8,7 @@
     (callable, CALL, offset, class)   it returns True; it is not called while the version of the class, which stands at
                                       that offset, is that of the last call
 
-Values are the same if they are identical, or equal numbers or texts of one type (csrc/python/recording_guards.c).
+Values are the same if they are identical, or equal numbers or texts of one type (csrc/python/capture/guards.c).
 """
 
 from __future__ import annotations

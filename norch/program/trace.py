@@ -46,7 +46,7 @@ from .guards import Guards
 from .tree import flatten, is_tensor
 from .written import Source, Stores, Where, Written, are_alike, argument_of, is_tree, tensors_in
 
-# What is read of tensors by these names; the numbers are those of csrc/python/recording.h.
+# What is read of tensors by these names; the numbers are those of csrc/python/capture/recording.h.
 _READS = {
     1: frozenset(("grad",)),
     2: frozenset(("is_leaf", "grad_fn", "retains_grad", "output_nr")),

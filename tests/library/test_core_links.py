@@ -41,7 +41,7 @@ def objects():
         pytest.skip("needs nm")
     sources = {source.relative_to(ROOT / "csrc").with_suffix("") for source in (ROOT / "csrc").rglob("*.c")}
     found = {}
-    for path in [*BUILD.glob("*.o"), *(path for folder in CALLS for path in BUILD.glob(f"{folder}/*.o"))]:
+    for path in [*BUILD.glob("*.o"), *(path for folder in CALLS for path in BUILD.glob(f"{folder}/**/*.o"))]:
         name = path.relative_to(BUILD).with_name(path.name.split(".")[0])
         if name in sources:  # not what a file left that is gone
             found[path] = str(name)

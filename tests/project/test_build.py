@@ -100,9 +100,9 @@ def test_a_build_under_another_name_is_the_same_build(tmp_path):
 def test_a_changed_formula_rebuilds_only_what_has_formulas(tmp_path):
     """Every object includes the opcodes, a file of names alone, which is not written again if no name changes."""
     assert make("all").returncode == 0
-    folders = ("core", "cpu", "ops", "program", "python")
+    folders = ("core", "cpu", "ops", "program", "python", "python/capture")
     made = [path for folder in folders for path in (ROOT / "build" / folder).glob("*.d")]
-    made = [path for path in made if (ROOT / "csrc" / path.parent.name / f"{path.name.split('.')[0]}.c").exists()]
+    made = [path for path in made if (ROOT / "csrc" / path.parent.relative_to(ROOT / "build") / f"{path.name.split('.')[0]}.c").exists()]
     users = {f"{path.parent.name}/{path.stem}" for path in made if "/../ops.def" in path.read_text()}
     assert {re.sub(r"_isa.*", "", name) for name in users} == {"core/optable", "cpu/pointwise", "cpu/reduce"}
 

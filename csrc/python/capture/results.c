@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "../core/memory.h"
-#include "node.h"
+#include "../../core/memory.h"
+#include "../node.h"
 #include "recording.h"
 
 #define FEW 64 /* elements up to which a result, such as a loss, is copied here */

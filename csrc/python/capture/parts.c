@@ -1,7 +1,7 @@
 /* parts: a recording in two parts: forward, of a function, and backward, of its gradient, which is recorded later, in
  * backward(); and queries of the memory of results. */
-#include "../core/memory.h"
-#include "modes.h"
+#include "../../core/memory.h"
+#include "../modes.h"
 #include "recording.h"
 
 /* record_pause(recording, arguments, results): ends the forward part; results: how many the function has. */

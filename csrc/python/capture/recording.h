@@ -2,11 +2,11 @@
 #ifndef NR_PYTHON_RECORDING_H
 #define NR_PYTHON_RECORDING_H
 
-#include "../program/program.h"
-#include "abi.h"
-#include "calls.h"
-#include "modes.h"
-#include "object.h"
+#include "../../program/program.h"
+#include "../abi.h"
+#include "../calls.h"
+#include "../modes.h"
+#include "../object.h"
 
 typedef enum nr_grad_rule {
     NR_GRAD_ANY,  /* the program does not depend on it */
@@ -229,7 +229,7 @@ static inline nr_recording *nr_recording_of(const char *name, void *object) {
     PyErr_Format(PyExc_TypeError, "%s: expected a recording", name);
     return NULL;
 }
-/* recording_guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are
+/* guards.c: numbers and strings are the same if they are equal and of one type, other objects if they are
  * identical. NULL is the same as NULL. */
 bool nr_same_object(void *a, void *b);
 /* Reads guards from a list of rows, in which those of one container are neighbours; or from None. */
@@ -255,7 +255,7 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
 int32_t nr_make_results(nr_recording *recording, int64_t from, int64_t to);
 void *nr_give_results(nr_recording *recording, int64_t from, int64_t to);
 void nr_drop_made(nr_recording *recording);
-/* recording_seen.c: the recordings that are alive, as a list, and a number that grows when they may hold other tensors;
+/* tensors_used.c: the recordings that are alive, as a list, and a number that grows when they may hold other tensors;
  * adds to the list; takes one out. */
 extern nr_recording *nr_recordings;
 extern int64_t nr_recordings_changes;
@@ -283,7 +283,7 @@ bool nr_was_gradient(const nr_log *log, const norch_storage *storage);
 /* Decides what .grad of a tensor must be before a run, and what it is after it. */
 void nr_find_grad_rule(const nr_log *log, const nr_program *program, const nr_seen *seen, nr_used *used);
 
-/* Builtins for norch/program: see recording.c, recording_seen.c, replay.c, results.c, parts.c, listing.c, host_call.c and captured.c. */
+/* Builtins for norch/program: see recording.c, tensors_used.c, replay.c, results.c, parts.c, listing.c, host_call.c and captured.c. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \
     ROW(record_cancel)        \

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "../core/memory.h"
-#include "node.h"
+#include "../../core/memory.h"
+#include "../node.h"
 
 void *nr_recording_type, *nr_leaf_class;
 

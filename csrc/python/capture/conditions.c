@@ -1,6 +1,6 @@
 /* conditions: what Python notes at the end of a recording, on which replays depend. */
-#include "../core/error.h"
-#include "../core/memory.h"
+#include "../../core/error.h"
+#include "../../core/memory.h"
 #include "recording.h"
 
 static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }

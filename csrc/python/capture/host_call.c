@@ -1,10 +1,10 @@
 /* host_call: Python functions that a replay calls again, such as communication with other processes. */
-#include "../program/host_call.h"
+#include "../../program/host_call.h"
 
-#include "../core/dispatch.h"
-#include "../core/interpreter.h"
-#include "../core/memory.h"
-#include "../core/observer.h"
+#include "../../core/dispatch.h"
+#include "../../core/interpreter.h"
+#include "../../core/memory.h"
+#include "../../core/observer.h"
 #include "recording.h"
 
 /* Calls callable(addresses of the memory in this run). A program may run with or without the GIL. */

@@ -1,5 +1,5 @@
 /* listing: queries of a recording, of its calls and of its memory (norch/program/captured.py, listing.py). */
-#include "../program/plans.h"
+#include "../../program/plans.h"
 #include "recording.h"
 
 /* line_of(recording, i): what line() returned for the i-th call, or None. */

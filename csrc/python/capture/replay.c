@@ -2,10 +2,10 @@
  * gradients. */
 #include <string.h>
 
-#include "../core/device.h"
-#include "../core/memory.h"
-#include "modes.h"
-#include "node.h"
+#include "../../core/device.h"
+#include "../../core/memory.h"
+#include "../modes.h"
+#include "../node.h"
 #include "recording.h"
 
 /* ---- conditions ------------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  * calls the method _call_slow_path() of Python. */
 #include <stddef.h>
 
-#include "holder.h"
+#include "../holder.h"
 #include "recording.h"
 
 static int64_t reasons; /* why Python must see whether this thread has hooks or a mode that replays do not know */

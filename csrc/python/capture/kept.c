@@ -3,7 +3,7 @@
  * A run leaves the gradients that it makes in the memory that they had when they were recorded, so that no address
  * changes. If anything but .grad and recordings refers to such a gradient, or to its memory, this run gets new memory
  * for it, and a new tensor, as the function itself would. */
-#include "../core/memory.h"
+#include "../../core/memory.h"
 #include "recording.h"
 
 typedef struct counter {

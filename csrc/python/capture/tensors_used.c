@@ -1,5 +1,5 @@
-/* recording_seen: the tensors from before it that a recorded function uses, and what it does with their .grad. */
-#include "../core/memory.h"
+/* tensors_used: the tensors from before it that a recorded function uses, and what it does with their .grad. */
+#include "../../core/memory.h"
 #include "recording.h"
 
 bool nr_is_seen(const nr_log *log, const norch_tensor *x) {

@@ -1,10 +1,10 @@
-/* recording_guards: conditions of a recording on Python's values (norch/program/conditions.py). A dict whose version
+/* guards: conditions of a recording on Python's values (norch/program/conditions.py). A dict whose version
  * (PEP 509) is that of the last check is not read, nor a class; the pointer in a cell, or in another field, is its own
  * version. */
 #include <string.h>
 
-#include "../core/error.h"
-#include "../core/memory.h"
+#include "../../core/error.h"
+#include "../../core/memory.h"
 #include "recording.h"
 
 bool nr_dicts_have_versions;
