@@ -1,7 +1,8 @@
 """``norch.capture`` and ``norch.compile``: the library calls of a function are recorded, and replayed without Python.
 
-captured.py traces a function, that is, calls it while trace.py and C take notes (csrc/python/capture/recording.c). This gives a
-recording: a program, the calls and their memory (csrc/program/, listing.py), and guards, the conditions of a replay:
+captured.py traces a function, that is, calls it while trace.py and C take notes (csrc/python/capture/recording.c). This
+gives a recording: a program, the calls and their memory (csrc/program/, listing.py), and guards, the conditions of a
+replay:
 
     frames.py      the code of Python that ran; trusted.py: what of it, and of objects, is not looked at
     bytecode.py    what this code can read; stack.py: which instruction takes a value
