@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from .._binding.library import lib
 from .._package.typing import Any, TypeVar
@@ -39,13 +40,11 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
         check_writable(x, name)
     if isinstance(out, Handle) and not named and _row_wrote(function, arguments, out):
         return out
-    inner: Any = function
-    while hasattr(inner, "__wrapped__"):
-        inner = inner.__wrapped__
-    options, wants_grad = inner.__kwdefaults__ or (), False
-    if "dtype" in options and isinstance(out, Handle):  # sums, and what makes tensors, compute in that of out
-        named = {"dtype": out.dtype, **named}
-    if "device" in options and isinstance(out, Handle):
+    takes_dtype, takes_device = _options_of(function)
+    wants_grad = False
+    if takes_dtype and isinstance(out, Handle) and not _is_float_like(out, arguments):
+        named = {"dtype": out.dtype, **named}  # sums, and what makes tensors, compute in that of out
+    if takes_device and isinstance(out, Handle):
         named = {"device": out.device, **named}
         wants_grad = named.pop("requires_grad", False)
         if wants_grad is not False:
@@ -60,12 +59,28 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
         _check(name, x, value)
     for x, value in zip(outs, results):
         if x.shape == value.shape:
-            x.copy_(value)
+            lib.norch_copy(x, value)
+            finish_write(x, None)
         else:
             _resize(name, x, value)
         if wants_grad:
             x.requires_grad_()
     return out if result is results[0] else _tuple(result, outs)
+
+
+@cache
+def _options_of(function: Any) -> tuple[bool, bool]:
+    """Whether a function, below its wrappers, has the keyword-only parameters dtype and device."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    options = function.__kwdefaults__ or ()
+    return "dtype" in options, "device" in options
+
+
+def _is_float_like(out: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether the result has the dtype of out without being asked: floats of one dtype go in and out."""
+    x = arguments[0] if arguments else None
+    return isinstance(x, Handle) and x._dtype == out._dtype and out.dtype.is_floating_point
 
 
 def _tuple(result: Any, outs: tuple[Any, ...]) -> Any:
@@ -101,11 +116,11 @@ def _not_differentiable(name: str) -> Error:
 def _check(name: str, out: Any, value: Any) -> None:
     if gradient_edge(value) is not None:
         raise _not_differentiable(name)
-    if not can_cast(value.dtype, out.dtype):
+    if value._dtype != out._dtype and not can_cast(value.dtype, out.dtype):
         raise DTypeError(
             f"{name}: a result of dtype {value.dtype.name} cannot be written into out of dtype {out.dtype.name}"
         )
-    if value.device != out.device:
+    if value.device is not out.device and value.device != out.device:
         raise DeviceError(f"{name}: a result on {value.device} cannot be written into out on {out.device}")
 
 
