@@ -232,13 +232,16 @@ static bool lower_pool(lowering *l, int64_t s) {
     const value *index = iu < 0 || l->of_use[iu] < 0 ? NULL : &l->values[l->of_use[iu]];
     if (!x || !y || x == y || x->image < 0 || !index || index->readers || index->outside) return false;
     const nr_image *seen = &l->images[x->image];
-    if (seen->batch * seen->channels != p->planes || seen->size[0] != p->size[0] || seen->size[1] != p->size[1])
-        return false;
+    const int64_t planes = seen->batch * seen->channels, rows[2] = {seen->size[0], p->result[1]};
+    /* windows of one row take the rows as they are cut into planes elsewhere: max_pool1d() has channels for rows */
+    const bool of_rows = p->kernel[0] == 1 && p->stride[0] == 1 && p->padding[0] == 0 && p->result[0] == p->size[0] &&
+                         planes * seen->size[0] == p->planes * p->size[0];
+    if (!(of_rows || (planes == p->planes && seen->size[0] == p->size[0])) || seen->size[1] != p->size[1]) return false;
     nr_lowered *lowered = new_layer(l, s);
     if (!lowered) return false;
     lowered->layer.x = seen;
     join(l, lowered, x);
-    begin(l, s, lowered, y, add_image(l, seen->batch, seen->channels, p->result));
+    begin(l, s, lowered, y, add_image(l, seen->batch, seen->channels, of_rows ? rows : p->result));
     return true;
 }
 

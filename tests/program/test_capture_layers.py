@@ -78,6 +78,24 @@ def test_a_shortcut_has_another_halo_than_what_it_is_added_to(shape, reader, las
     assert same_bits(f(x), model(x))
 
 
+@pytest.mark.parametrize("kernel, stride, padding", [(2, 2, 0), (3, 2, 1), (4, 3, 2)])
+@pytest.mark.parametrize("batch, size", [(1, 40), (3, 101), (9, 400)])
+def test_rows_are_pooled_in_images(batch, size, kernel, stride, padding):
+    """max_pool1d() takes the channels of short rows for the rows of a plane, and those of long ones for planes."""
+    norch.manual_seed(0)
+    first, second = nn.Conv1d(8, 32, 3, padding=1), nn.Conv1d(32, 32, 3, padding=1)
+    model = inference(lambda x: second(F.max_pool1d(F.relu(first(x)), kernel, stride, padding)))
+    f = captured(model, norch.randn(batch, 8, size))
+    assert DEVICE != "cpu" or len(f.program.layers()) >= 3
+    x = norch.randn(batch, 8, size)
+    x[0, 0, 5] = float("nan")
+    assert same_bits(f(x), model(x))
+    planes = nn.Conv2d(3, 32, 3, padding=1)
+    rows = inference(lambda x: F.max_pool1d(planes(x).flatten(0, 1), kernel, stride, padding))
+    f, x = captured(rows, norch.randn(1, 3, 9, 50)), norch.randn(1, 3, 9, 50)
+    assert same_bits(f(x), rows(x))
+
+
 # channels, out, kernel, stride, padding, dilation, groups, rows, columns
 CONVOLUTIONS = [
     (40, 40, (1, 9), 2, (0, 4), 1, 1, 1, 333), (32, 40, (1, 3), 1, (0, 1), (1, 2), 1, 1, 200),
