@@ -42,7 +42,7 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
         return out
     takes_dtype, takes_device = _options_of(function)
     wants_grad = False
-    if takes_dtype and isinstance(out, Handle) and not _is_float_like(out, arguments):
+    if takes_dtype and isinstance(out, Handle) and (takes_device or not _is_float_like(out, arguments)):
         named = {"dtype": out.dtype, **named}  # sums, and what makes tensors, compute in that of out
     if takes_device and isinstance(out, Handle):
         named = {"device": out.device, **named}
@@ -78,7 +78,8 @@ def _options_of(function: Any) -> tuple[bool, bool]:
 
 
 def _is_float_like(out: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether the result has the dtype of out without being asked: floats of one dtype go in and out."""
+    """Whether the result of a sum or the like has the dtype of out without being asked: floats of one dtype go in and
+    out. What makes tensors, as linspace(), takes the default dtype, whatever its arguments have."""
     x = arguments[0] if arguments else None
     return isinstance(x, Handle) and x._dtype == out._dtype and out.dtype.is_floating_point
 

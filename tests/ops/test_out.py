@@ -205,6 +205,21 @@ def refusal(function: Any) -> str:
 # ---- shapes, dtypes, overlaps ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_makes_tensors_computes_in_the_dtype_of_out(torch: Any, dtype: str) -> None:
+    def made(t: Any) -> Iterator[Any]:
+        kind = getattr(t, dtype)
+        low, high = t.tensor(0.1, dtype=kind), t.tensor(0.7, dtype=kind)
+        between = (partial(t.linspace, low, high, 7), partial(t.logspace, low, high, 7))
+        for call in (*between, partial(t.arange, low, 3, 0.3)):
+            out = t.empty(0, dtype=kind)
+            call(out=out)
+            yield out.numpy()
+
+    for found, wanted in zip(made(norch), made(torch), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps)
+
+
 def test_an_empty_tensor_takes_the_shape_silently() -> None:
     out = norch.empty(0)
     with warnings.catch_warnings():
