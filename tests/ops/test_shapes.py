@@ -330,6 +330,8 @@ def test_forms_of_arguments():
     assert norch.broadcast_shapes() == () and norch.broadcast_shapes(3, (2, 1)) == (2, 3)
     assert norch.tensor_split(x, norch.tensor([1, 2]), 1)[1].shape == (2, 1)
     assert norch.block_diag().shape == (1, 0)
+    mixed = norch.block_diag(norch.ones((), dtype=norch.float64), norch.ones(2, dtype=norch.float32))
+    assert mixed.dtype is norch.float32  # a number has less weight, as in any other operation
     with pytest.raises(TypeError):
         x.flip(0, dims=(1,))
     with pytest.raises(norch.ShapeError, match="twice"):

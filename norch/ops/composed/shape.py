@@ -16,6 +16,7 @@ from ..._tensor.handle import Handle, Size
 from ...autograd.broadcast import sum_to
 from ...autograd.differentiable import differentiable
 from ...autograd.record import record_view
+from ...dtype import DTYPES
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, ShapeError
 from .._arguments import named_function, tensors_of
@@ -265,16 +266,18 @@ def block_diag(*tensors: Tensor) -> Tensor:
     tensor([[1., 1., 0.],
             [0., 0., 5.]])
     """
-    listed = [atleast_2d(x) for x in tensors_of(tensors, "block_diag")]
+    given = tensors_of(tensors, "block_diag")
+    listed = [atleast_2d(x) for x in given]
     if any(x.ndim > 2 for x in listed):
         raise ShapeError(
             f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
         )
     if not listed:
         return zeros(1, 0)
+    dtype = lib.norch_result_type(tuple(given))  # where numbers, tensors of no axis, count less
     width, before, rows = sum(x.shape[1] for x in listed), 0, []
     for x in listed:
-        rows.append(padded(x, [before], [width - before - x.shape[1]], 0))
+        rows.append(padded(cast(x, DTYPES[dtype]), [before], [width - before - x.shape[1]], 0))
         before += x.shape[1]
     return cat(rows, 0)
 
