@@ -13,7 +13,7 @@ site: $(VENV)/ready-site $(LIVE)  ## the documentation as a site, to be read fro
 	$(Q)$(RUN) -m sphinx --jobs auto --quiet --fail-on-warning --keep-going --builder html docs build/site $(ARGS)
 	$(Q)$(RUN) docs/learn/notebooks.py build/site/notebooks 2>build/site/notebooks.log || { cat build/site/notebooks.log >&2; exit 1; }
 	$(if $(LIVE),$(Q)$(RUN) docs/live/lab.py build/site)
-	@echo "open build/site/index.html"
+	@echo "open build/site/index.html; make learn serves it, so that its code runs"
 
 learn: site  ## the site, whose chapters run in the browser, served on this machine; notebooks in JupyterLite
 	$(Q)$(RUN) docs/live/serve.py build/site
