@@ -264,6 +264,7 @@ def _takes_tensors(method: FunctionType) -> bool:
 
 def _let_look(function: FunctionType, public: Any) -> None:
     if id(function) not in _on:
+        _methods.pop(id(function), None)  # it goes on looking when a mode ends
         entry = _on[id(function)] = entry_of(function)
         entry.change(override=_looking(public))
 
