@@ -75,7 +75,7 @@ FAMILIES = {
         "Stochastic gradient descent": "sgd",
         "Adam and its relatives": "adam",
         "Other adaptive steps": "adaptive",
-        "Others": "composed lbfgs",
+        "Others": "composed lbfgs sparse_adam",
     },
 }
 

@@ -67,8 +67,8 @@ _METHODS = frozenset("detach get_device is_conj is_inference is_neg resolve_conj
 # What is imported when it is asked for: public modules, and the names of a module.
 _MODULES = (
     "__config__ accelerator amp array_api backends compiler cpu cuda distributed distributions errors fft func fx "
-    "hub jit linalg memory multiprocessing nn onnx optim overrides profiler quasirandom random serialization special "
-    "storage testing utils version"
+    "hub jit linalg memory multiprocessing nn onnx optim overrides profiler quasirandom random serialization sparse "
+    "special storage testing utils version"
 )
 _LAZY = {
     ".": _MODULES,
@@ -77,6 +77,8 @@ _LAZY = {
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
     "layer_norm rms_norm adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d max_pool3d",
+    ".sparse": "dsmm spmm",
+    ".sparse.coo": "sparse_coo_tensor",
     ".amp": "GradScaler autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled "
     "set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled",
     ".serialization": "load save",
@@ -116,6 +118,7 @@ if _TYPE_CHECKING:
         nn,
         optim,
         profiler,
+        sparse,
         special,
         utils,
     )
@@ -136,6 +139,8 @@ if _TYPE_CHECKING:
     from .nn.quantization import quantize
     from .program import capture, compile  # noqa: A004
     from .serialization import load, save
+    from .sparse import dsmm, spmm
+    from .sparse.coo import sparse_coo_tensor
     from .utils.dlpack import from_dlpack, to_dlpack
 
 

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Sequence
-from norch import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, quasirandom as quasirandom, random as random, serialization as serialization, special as special, storage as storage, testing as testing, utils as utils, version as version
+from norch import accelerator as accelerator, amp as amp, array_api as array_api, autograd as autograd, backends as backends, compiler as compiler, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, errors as errors, fft as fft, func as func, fx as fx, hub as hub, jit as jit, linalg as linalg, memory as memory, multiprocessing as multiprocessing, nn as nn, onnx as onnx, optim as optim, overrides as overrides, profiler as profiler, quasirandom as quasirandom, random as random, serialization as serialization, sparse as sparse, special as special, storage as storage, testing as testing, utils as utils, version as version
 from norch._binding.threads import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 from norch._package.typing import DTypeLike, DeviceLike, Operand
 from norch._tensor.representation import set_printoptions as set_printoptions
@@ -51,6 +51,8 @@ from norch.program.captured import capture as capture
 from norch.program.compiled import compile as compile
 from norch.random import Generator as Generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from norch.serialization import load as load, save as save
+from norch.sparse import spmm as spmm
+from norch.sparse.coo import sparse_coo_tensor as sparse_coo_tensor
 from norch.storage import Storage as _Storage
 from norch.tensor import Tensor as Tensor, is_tensor as is_tensor
 from norch.utils.dlpack import from_dlpack as from_dlpack, to_dlpack as to_dlpack
@@ -111,7 +113,7 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any: """Views with at lea
 def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any: """Views with at least 2 axes: of one tensor, or a tuple of those of several."""
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any: """Views with at least 3 axes: of one tensor, or a tuple of those of several."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
-def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor: """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0."""
+def bernoulli(input: Tensor, p: builtins.float | Tensor | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor: """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0."""
 bfloat16: dtype
 def bincount(input: Tensor, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor: """How often each of 0, 1, ... occurs in input, a vector of integers that are not negative: at least minlength counts."""
 def bitwise_and(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a & b, for integers and bool."""
@@ -184,6 +186,7 @@ def div(input: Tensor, other: Operand, *, rounding_mode: str | None = ..., out: 
 def divide(input: Tensor, other: Operand, *, rounding_mode: str | None = ..., out: Tensor | None = ...) -> Tensor: """input / other as floats; with rounding_mode "floor" or "trunc" rounded, integers staying integers."""
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor: """The sum of the products of two vectors of the same size."""
 double: dtype
+dsmm = spmm
 def dsplit(input: Tensor, indices_or_sections: Any = ..., *, indices: Any = ..., sections: builtins.int | None = ...) -> tuple[Tensor, ...]: """Views of parts along the third axis, into equal sections or cut before indices."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor: """The tensors joined along the third axis."""
 e: builtins.float

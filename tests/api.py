@@ -67,6 +67,7 @@ norch.optim.swa_utils
 norch.profiler
 norch.random
 norch.serialization
+norch.sparse
 norch.special
 norch.storage
 norch.testing

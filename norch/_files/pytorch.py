@@ -26,7 +26,7 @@ from ..nn.parameter import Parameter
 from ..ops.composed.type_properties import TYPES
 from ..ops.create import empty_strided
 from ..storage import PIECE, Storage, read_from
-from ..tensor import Size, Tensor
+from ..tensor import Size, Tensor, rebuilt_sparse
 from .mapping import MappedSource, Mapping
 from .placement import Chosen, placed
 from .source import Source
@@ -80,12 +80,25 @@ def _with_attributes(x: Any, attributes: Any) -> Any:
     return x
 
 
+def _layout(name: str) -> Any:
+    return import_module("norch.compat.placeholders").layout(name.rpartition(".")[2])
+
+
+def _sparse(layout: Any, data: Any) -> Tensor:
+    indices, values, size, is_coalesced = (*data, False)[:4]
+    if layout is not _layout("sparse_coo"):
+        raise NotImplementedError(f"a tensor of the layout {layout}")
+    return rebuilt_sparse(indices, values, size, is_coalesced, False)
+
+
 NAMES: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _meta,
     ("torch._utils", "_rebuild_tensor"): _first_tensor,  # before PyTorch 0.4
     ("torch._utils", "_rebuild_parameter"): _parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _parameter_with_state,
+    ("torch._utils", "_rebuild_sparse_tensor"): _sparse,
+    ("torch.serialization", "_get_layout"): _layout,
     ("torch._tensor", "_rebuild_from_type_v2"): _of_class,
     ("torch", "Tensor"): Tensor,
     ("torch.nn.parameter", "Parameter"): Parameter,
@@ -104,6 +117,8 @@ CALLS_HERE = {
     _parameter: (Tensor, bool, object),
     _parameter_with_state: (Tensor, bool, object, object),
     _of_class: (object, type, tuple, object),
+    _sparse: (object, tuple),
+    _layout: (str,),
 }
 
 
@@ -262,6 +277,8 @@ NAME_OF = {
     _parameter: ("torch._utils", "_rebuild_parameter"),
     _parameter_with_state: ("torch._utils", "_rebuild_parameter_with_state"),
     _of_class: ("torch._tensor", "_rebuild_from_type_v2"),
+    _sparse: ("torch._utils", "_rebuild_sparse_tensor"),
+    _layout: ("torch.serialization", "_get_layout"),
     Tensor: ("torch", "Tensor"),
     Size: ("torch", "Size"),
     Device: ("torch", "device"),
@@ -299,6 +316,8 @@ class _Stored:
 
 def rebuild_call(x: Any, storage_of: Callable[[Tensor], Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """A tensor as a call of what PyTorch makes one with. storage_of: what stands for its storage there."""
+    if x.is_sparse:
+        return _sparse, (x.layout, (x._indices(), x._values(), x.shape, x.is_coalesced()))
     cls, attributes, grad = type(x), vars(x), x.requires_grad
     hooks: OrderedDict[Any, Any] = OrderedDict()  # which are not saved
     make: Callable[..., Any] = _tensor
@@ -332,10 +351,12 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
-        if kind in (Tensor, Parameter):
+        if kind in (Tensor, Parameter) or getattr(obj, "is_sparse", False) is True:
             return rebuild_call(obj, self.storage_of)
         if kind is Size:
             return Size, (tuple(obj),)
+        if kind.__name__ == "Layout" and kind.__module__.endswith("compat.placeholders"):
+            return _layout, (f"torch.{obj.name}",)
         if kind is bytes:
             return codecs.encode, (obj.decode("latin1"), "latin1")
         if kind in self.dispatch or kind in (OrderedDict, Counter, Device, complex, _Stored):

@@ -24,7 +24,7 @@ from ..device import device as Device
 from ..dtype import BY_NAME, dtype_named
 from ..dtype import dtype as DType
 from ..storage import Storage, restored, without_bytes
-from ..tensor import Tensor, rebuilt
+from ..tensor import Tensor, rebuilt, rebuilt_sparse
 from .placement import Chosen, placed
 from .source import Source
 
@@ -38,7 +38,7 @@ SAFE = {
     "norch.dtype": "dtype_named",
     "norch.nn.parameter": "Parameter",
     "norch.storage": "restored without_bytes",
-    "norch.tensor": "Size Tensor rebuilt",
+    "norch.tensor": "Size Tensor rebuilt rebuilt_sparse",
 }
 
 # What of it a file may call, and with what: as pickle writes it.
@@ -62,6 +62,7 @@ CALLS: dict[Any, tuple[Any, ...]] = {
     restored: ((bytes, bytearray),),
     without_bytes: (int,),
     rebuilt: (Storage, DType, tuple, tuple, int, type, bool),
+    rebuilt_sparse: (Tensor, Tensor, tuple, bool, bool),
 }
 # Other names of it, beside dtypes: those of older files, and those that norch.as_torch() gives.
 OTHER_NAMES = {

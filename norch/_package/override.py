@@ -38,7 +38,8 @@ from .typing import Any, cast
 
 
 class _State(threading.local):
-    disabled = False  # whether subclasses and other objects override nothing
+    disabled = False  # whether subclasses and other objects override nothing, but for those in which not all is in C
+    bare = False  # whether these do not, either
     _modes: tuple[Any, ...] = ()
 
     @property
@@ -83,6 +84,11 @@ def _is_of_pytorch(func: Any) -> bool:
     return in_c or (getattr(func, "__module__", None) or "").partition(".")[0] == "torch"
 
 
+def holds_elements(x: Any) -> bool:
+    """Whether x, as a sparse tensor, holds elements that C has not, so that no setting turns its overrides off."""
+    return isinstance(x, Handle) and x.is_sparse  # type: ignore[attr-defined]
+
+
 def overloaded(values: Any, deeper: bool = True) -> list[Any]:
     """The first of each type of overriding objects among values, and in lists and tuples there, subclasses first."""
     found: list[Any] = []
@@ -103,9 +109,11 @@ def overloaded(values: Any, deeper: bool = True) -> list[Any]:
 
 def overridden(public: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """What overrides a call of public, a function that programs know; NOTHING where nothing does."""
-    if state.disabled and not state.modes:
+    if state.bare:
         return NOTHING
-    found = [] if state.disabled else overloaded((*arguments, *named.values()) if named else arguments)
+    found = overloaded((*arguments, *named.values()) if named else arguments)
+    if state.disabled:
+        found = [one for one in found if holds_elements(one)]
     if not found and not state.modes:
         return NOTHING
     return dispatch(public, found, arguments, named)
@@ -148,6 +156,15 @@ def without_subclasses(func: Any, args: Any, kwargs: Any) -> Any:
         return func(*args, **(kwargs or {}))
     finally:
         state.disabled = before
+
+
+def in_c(func: Any, args: Any, kwargs: Any) -> Any:
+    """What func gives of what C has of its arguments: of sparse tensors shapes, dtypes, gradients and the like."""
+    before, state.bare = state.bare, True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        state.bare = before
 
 
 def unwrapped() -> set[Any]:
@@ -242,7 +259,7 @@ def begin(cls: type | None = None) -> None:
 def _method_of_tensor(name: str) -> Any:
     """The function of a method of Tensor, imported if it waits for its first use; what else has that name."""
     found = _static(Tensor, name)
-    computes = isinstance(found, DeferredMethod) and found.module.startswith(("norch.ops", "norch.fft"))
+    computes = isinstance(found, DeferredMethod) and found.module.startswith(("norch.ops", "norch.fft", "norch.sparse"))
     in_c = type(found) is not FunctionType and hasattr(found, "__wrapped__")  # csrc/python/method.c
     return getattr(Tensor, name) if computes or in_c else found
 
@@ -341,7 +358,7 @@ def _method(name: str, base: Any) -> Any:
 
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         function = base if type(base) is FunctionType else getattr(Tensor, name)
-        if state.disabled and not state.modes:
+        if state.bare:
             return function(self, *arguments, **named)
         public, given = getattr(Tensor, _PASSED_AS.get(name, name)), (self, *arguments)
         if is_reflected and isinstance(arguments[0], Handle):  # the operator of a plain tensor

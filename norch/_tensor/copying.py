@@ -36,6 +36,8 @@ def adopt(cls: type[T], tensor: Tensor) -> T:
             return tensor
     elif getattr(cls, "__torch_function__", None) is not disabled_torch_function:
         overriding().begin(cls)
+    if tensor.is_sparse:
+        raise TypeError(f"{cls.__name__}: a sparse tensor stays of its own class, as its elements are elsewhere")
     out = lib.norch_adopt(cls, tensor)
     out._version_counter = _handle.version_counter_of(tensor)
     return out
@@ -56,7 +58,20 @@ def rebuilt(
     return adopt(cls, storage.seen_as(dtype, shape, strides, offset)).requires_grad_(requires_grad)
 
 
-rebuilt.__module__ = "norch.tensor"  # the name in files
+def rebuilt_sparse(
+    indices: Tensor, values: Tensor, size: tuple[int, ...], is_coalesced: bool, requires_grad: bool
+) -> Tensor:
+    """The inverse of SparseTensor.__reduce__."""
+    from importlib import import_module  # lazy, as few programs need it
+
+    for part in indices, values:  # of a file: whose strides must not repeat elements, as each is read
+        if part.numel() * part.element_size() > part.untyped_storage().nbytes():
+            raise ValueError("a part of a sparse tensor that is larger than its storage")
+    made = import_module("norch.sparse.coo").checked(indices, values, size, is_coalesced, "load")
+    return made.requires_grad_(requires_grad)
+
+
+rebuilt.__module__ = rebuilt_sparse.__module__ = "norch.tensor"  # the name in files
 
 
 class CopyMethods(Handle):

@@ -72,6 +72,12 @@ def text(x: Any) -> str:
     return _joined(prefix + body, notes)
 
 
+def nested(prefix: str, x: Any) -> str:
+    """prefix, and behind it the elements of a part of a tensor."""
+    prefix += "tensor("
+    return prefix + (_body(x.detach(), len(prefix)) if x.numel() else f"[], size={tuple(x.shape)}") + ")"
+
+
 def _notes(x: Any) -> list[str]:
     from ..dtype import bool_, get_default_dtype, int64
 

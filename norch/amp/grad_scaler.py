@@ -263,7 +263,8 @@ class GradScaler:
 
 def _found_inf(grads: list[Tensor]) -> Tensor:
     """1.0 if an element of these is inf or NaN, else 0.0; largest and smallest elements keep both."""
-    extremes = [extreme for grad in grads if grad.numel() for extreme in (grad.amax(), grad.amin())]
+    stored = [grad.coalesce().values() if grad.is_sparse else grad for grad in grads]
+    extremes = [extreme for grad in stored if grad.numel() for extreme in (grad.amax(), grad.amin())]
     if not extremes:
         return full((), 0.0, device=grads[0].device)
     return (~stack([isfinite(extreme) for extreme in extremes]).all()).float()

@@ -318,7 +318,7 @@ def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[N
 
 def _added_to_grad(arguments: tuple[Any, Node, Any]) -> bool:
     tensor, node, g = arguments
-    if tensor._grad is None:
+    if tensor._grad is None or tensor._grad.is_sparse:
         return False
     node.add_to(tensor._grad, g)
     return True
@@ -361,8 +361,8 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
                 f"backward: a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape "
                 f"{tuple(grad.shape)} that is from before .data was replaced; set .grad to None"
             )
-        elif create_graph:
-            tensor._grad = grad + g
+        elif create_graph or grad.is_sparse:
+            tensor._grad = g + grad if grad.is_sparse else grad + g
         else:
             grad += g
     except BaseException:

@@ -161,7 +161,7 @@ def call_post_hooks(leaf: Any, g: Any) -> None:
 
 def plain(gradient: Any) -> Any:
     """A gradient of the program's as a Tensor, with its history: the walk calls no method that a subclass has."""
-    if not getattr(gradient, "_overrides", False):
+    if not getattr(gradient, "_overrides", False) or gradient.is_sparse:  # whose elements C has not
         return gradient
     return _handle.result_class.as_subclass(gradient, _handle.result_class)
 

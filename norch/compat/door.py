@@ -178,6 +178,7 @@ class Door:
             self.set(cls, "__reduce__", lambda self: repr(self)[6:])  # pickled by its name, as PyTorch's
         self.set(Tensor, "__reduce_ex__", _pickled("reduce_tensor"))
         self.set(norch.Generator, "__reduce_ex__", _pickled("reduce_generator"))
+        self.set(Layout, "__reduce_ex__", _pickled("reduce_layout"))
         self.set(norch.Generator, "__setstate__", _pickled("generator__setstate__", norch.Generator.__setstate__))
         self.set(RemovableHandle, "__setstate__", _pickled("handle__setstate__"))
         self.set(Tensor, "type", _saying_torch(Tensor.type))

@@ -24,7 +24,6 @@ from ..dtype import dtype as DType  # noqa: N812
 from ..serialization import MAGIC
 from ..storage import Storage
 from ..tensor import Size, Tensor, adopt
-from .placeholders import layout
 from .typed_storage import TypedStorage
 
 for (_module, _name), _function in pytorch.NAMES.items():  # by which a pickle finds them
@@ -51,11 +50,6 @@ def _load_from_bytes(b: bytes) -> Any:
     """The storage in a file of torch.save() that is part of a pickle."""
     made = norch.load(io.BytesIO(b), weights_only=False)
     return TypedStorage(wrap_storage=made, dtype=made.dtype) if isinstance(made, pytorch.Typed) else made
-
-
-def _get_layout(name: str) -> Any:
-    """A layout, by its text."""
-    return layout(name.rpartition(".")[2])
 
 
 def _generator(seed: int, counter: int) -> Any:
@@ -132,7 +126,7 @@ def _storage_of(x: Any) -> TypedStorage:
 
 def reduce_tensor(x: Any, protocol: Any) -> Any:
     """Tensor.__reduce_ex__."""
-    if type(x).__reduce__ is not Tensor.__reduce__:  # of a class that has its own way
+    if not x.is_sparse and type(x).__reduce__ is not Tensor.__reduce__:  # of a class that has its own way
         return x.__reduce__()
     make, how = pytorch.rebuild_call(x, _storage_of)
     return (_rebuild_from_type_v2 if make is pytorch._of_class else make), how
@@ -141,6 +135,11 @@ def reduce_tensor(x: Any, protocol: Any) -> Any:
 def reduce_generator(generator: Any, protocol: Any) -> Any:
     """Generator.__reduce_ex__. PyTorch's has another state, and cannot read norch's."""
     return _generator, generator.__getstate__()
+
+
+def reduce_layout(layout: Any, protocol: Any) -> Any:
+    """Layout.__reduce_ex__."""
+    return pytorch._layout, (f"torch.{layout.name}",)
 
 
 def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:
@@ -227,7 +226,7 @@ class ObjectPickler(pytorch._Pickler):
     }
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, Tensor) and type(obj).__reduce__ is Tensor.__reduce__:
+        if isinstance(obj, Tensor) and (obj.is_sparse or type(obj).__reduce__ is Tensor.__reduce__):
             return pytorch.rebuild_call(obj, self.storage_of)
         if type(obj) in (norch.Generator, norch.finfo, norch.iinfo):
             raise pickle.PicklingError  # PyTorch makes them in C, of another state

@@ -395,7 +395,7 @@ class LeftOutDType(DType):
 
 
 class Layout:
-    """PyTorch's layouts. All tensors of norch are strided."""
+    """PyTorch's layouts. Tensors of norch are strided or sparse_coo."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -38,7 +38,7 @@ class _WithoutModule(NamedTuple):
 
 def _kept(value: Any, target: Any, written: set[Any]) -> Any:
     """The value; a copy of a tensor of the module itself that goes to another place, where it may be read too late."""
-    if not isinstance(value, Tensor) or is_lazy(value) or value.untyped_storage() not in written:
+    if not isinstance(value, Tensor) or is_lazy(value) or value.is_sparse or value.untyped_storage() not in written:
         return value
     is_there = value.data_ptr() == target.data_ptr() and value.stride() == target.stride()
     return value if is_there else value.clone()
@@ -228,7 +228,7 @@ class StateDict:
         self._raise_errors(errors, keys if strict and not deferred else None)
         replaced: dict[int, tuple[Any, Any]] = {}  # id of a tensor of the module: it, and the one in its place
         copied = [] if assign else [target for _, name, target, _ in found.values() if name != _EXTRA]
-        written = {target.untyped_storage() for target in copied if not is_lazy(target)}
+        written = {target.untyped_storage() for target in copied if not (is_lazy(target) or target.is_sparse)}
         with no_grad():
             if written:
                 found = {key: (*to, _kept(value, to[-1], written)) for key, (*to, value) in found.items()}

@@ -310,7 +310,7 @@ def normal(
 
 
 @method(out=True)
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(input: Tensor, p: float | Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
     """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0.
 
     >>> norch.bernoulli(norch.tensor([0.0, 1.0]))

@@ -8,6 +8,7 @@ from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .adaptive import Adadelta, Adagrad, RMSprop, Rprop
 from .extras.composed import ASGD, Adafactor, Muon
 from .extras.lbfgs import LBFGS
+from .extras.sparse_adam import SparseAdam
 from .optimizer import Optimizer
 from .sgd import SGD
 
@@ -16,7 +17,7 @@ if _TYPE_CHECKING:
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam", "Optimizer",
-    "RAdam", "RMSprop", "Rprop", "lr_scheduler",
+    "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler",
 ]  # fmt: skip
 
 _publish(globals(), {".": "swa_utils"})

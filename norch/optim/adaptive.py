@@ -6,6 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from .._package.options import KW_ONLY, options
+from ..autograd import no_grad
+from ..errors import Error
+from ..tensor import Tensor
 from .fused import Fused
 
 
@@ -42,7 +45,8 @@ class RMSprop(Fused, row="rmsprop"):
 @options
 class Adagrad(Fused, row="adagrad"):
     """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum is initial_accumulator_value plus the g^2 of
-    all steps (Duchi, Hazan and Singer 2011). Other options: Optimizer.
+    all steps (Duchi, Hazan and Singer 2011). A sparse gradient changes the elements that it has, without weight_decay.
+    Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adagrad([p], lr=0.5)
@@ -67,6 +71,28 @@ class Adagrad(Fused, row="adagrad"):
         for group in self.param_groups:
             for param in group["params"]:
                 self._entry(param, group)
+
+    def _advance(self, params: list[Tensor], grads: list[Tensor], group: dict[str, Any], hyper: Any, at: int) -> None:
+        dense = [i for i, grad in enumerate(grads) if not grad.is_sparse]
+        if dense:
+            super()._advance([params[i] for i in dense], [grads[i] for i in dense], group, hyper, at)
+        for param, grad in zip(params, grads):
+            if grad.is_sparse:
+                self._advance_rows(param, grad, group)
+
+    def _advance_rows(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+        """The step at the elements that a sparse gradient has."""
+        if group["weight_decay"] != 0:
+            raise Error("Adagrad: weight_decay does not go with sparse gradients")
+        entry = self.state.get(param) or self._entry(param, group)
+        grad = (-grad if group["maximize"] else grad).coalesce()
+        with no_grad():
+            entry["sum"].add_(grad.pow(2))
+            root = entry["sum"].sparse_mask(grad).values().sqrt_().add_(group["eps"])
+            rate = float(group["lr"]) / (1 + entry["step"] * group["lr_decay"])
+            at, values = tuple(grad.indices()), grad.values() / root
+            param.index_put_(at, values * -rate, accumulate=True)
+        self._count(entry, group)
 
     def _first(self, group: dict[str, Any], name: str) -> float:
         return float(group["initial_accumulator_value"])

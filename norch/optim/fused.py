@@ -15,6 +15,7 @@ from .._binding.header import listed
 from .._binding.library import lib
 from .._package.recording import here, unseen
 from .._tensor.handle import bump_all
+from ..errors import DeviceError, Error
 from ..ops.create import full_like
 from ..tensor import Tensor
 from .optimizer import Elementwise, have_no_gradient
@@ -100,7 +101,12 @@ class Fused(Elementwise):
                 self._record_step(trace, params, grads, group)
             elif params:
                 self._fill(hyper, group)
-                self._advance(params, grads, group, hyper, at)
+                try:
+                    self._advance(params, grads, group, hyper, at)
+                except DeviceError:
+                    if not any(grad.is_sparse for grad in grads):
+                        raise
+                    self._advance_sparse(params, grads, group, hyper, at)
         return loss
 
     def _record_step(self, trace: Any, params: list[Tensor], grads: list[Tensor], group: dict[str, Any]) -> None:
@@ -178,6 +184,10 @@ class Fused(Elementwise):
             bump_all(some)
             for entry in states:
                 self._count(entry, group)
+
+    def _advance_sparse(self, params: list[Tensor], grads: Any, group: dict[str, Any], hyper: Any, at: int) -> None:
+        """_advance() where some gradients are sparse, which the kernels do not read."""
+        raise Error(f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead")
 
     def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         entry = self.state[param] = {"step": 0}

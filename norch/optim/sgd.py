@@ -7,6 +7,8 @@ from typing import Any
 from .._binding.library import lib
 from .._package.options import KW_ONLY, options
 from .._tensor.handle import bump_all
+from ..autograd import no_grad
+from ..errors import DeviceError, Error
 from ..ops.create import empty_like
 from ..tensor import Tensor
 from .fused import Fused
@@ -22,7 +24,8 @@ class SGD(Fused, row="sgd"):
       then g = buf, or with nesterov g += momentum * buf
     - p -= lr * g
 
-    ValueError for nesterov without momentum or with dampening. Other options: Optimizer.
+    A sparse gradient changes the elements that it has, without weight_decay; its momentum is sparse, too. ValueError
+    for nesterov without momentum or with dampening. Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.SGD([p], lr=0.5)
@@ -63,9 +66,30 @@ class SGD(Fused, row="sgd"):
         lib.norch_optim_step(SGD.row.kind, (params, grads, momenta, None, None), at)
         bump_all(params)
 
+    def _advance_sparse(self, params: list[Tensor], grads: Any, group: dict[str, Any], hyper: Any, at: int) -> None:
+        dense = [i for i, grad in enumerate(grads) if not grad.is_sparse]
+        if dense:
+            self._advance([params[i] for i in dense], [grads[i] for i in dense], group, hyper, at)
+        for param, grad in zip(params, grads):
+            if not grad.is_sparse:
+                continue
+            if group["weight_decay"] != 0:
+                raise Error("SGD: weight_decay does not go with sparse gradients")
+            step = -grad if group["maximize"] else grad
+            if (momentum := group["momentum"]) != 0:
+                state = self.state[param]
+                kept = state.get("momentum_buffer")
+                buffer = step.clone() if kept is None else (kept * momentum).add(step, alpha=1 - group["dampening"])
+                state["momentum_buffer"] = buffer
+                step = step.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+            with no_grad():
+                param.add_(step, alpha=-float(group["lr"]))
+
     def _advance_new(self, params: list[Tensor], grads: list[Tensor], hyper: Any, at: int) -> None:
         """Parameters without a momentum yet are updated in a separate call, which sets it."""
         known = ["momentum_buffer" in self.state.get(param, ()) for param in params]
+        if any(grad.is_sparse for grad in grads):
+            raise DeviceError("sparse")  # before the first of the two calls, for step()
         for old in (True, False):
             some = [param for param, is_known in zip(params, known, strict=True) if is_known is old]
             theirs = [grad for grad, is_known in zip(grads, known, strict=True) if is_known is old]

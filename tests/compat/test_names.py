@@ -74,7 +74,7 @@ MODULES = (
     *("nn", "optim", "nn.init", "nn.utils", "nn.utils.rnn", "optim.lr_scheduler", "utils.data", "autograd"),
     *("amp", "autograd.functional", "autograd.graph", "func", "cuda", "linalg", "nn.parameter", "distributions"),
     *("optim.swa_utils", "nn.utils.parametrize", "nn.utils.parametrizations", "nn.parallel"),
-    *("profiler", "special"),
+    *("profiler", "special", "sparse"),
 )
 HERE: dict[str, Any] = {"torch": norch, "Tensor": norch.Tensor, "functional": functional}
 HERE |= {"nn.Module": nn.Module, "optim.Optimizer": optim.Optimizer}

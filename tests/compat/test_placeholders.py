@@ -60,12 +60,6 @@ def test_types_are_annotated_compared_and_refuse() -> None:
     assert norch._dynamo.disable(replay) is replay and norch._dynamo.disable(recursive=False)(replay) is replay
 
 
-def test_optimizers_of_sparse_gradients_are_only_a_name() -> None:
-    assert isinstance(norch.optim.SparseAdam, type) and not isinstance(3, norch.optim.SparseAdam)
-    with pytest.raises(NotImplementedError, match=r"^norch\.optim\.SparseAdam: norch leaves it out: sparse tensors"):
-        norch.optim.SparseAdam([nn.Parameter(norch.ones(2))])
-
-
 def test_what_torchao_names_when_it_is_imported() -> None:
     assert isinstance(nn.functional.ScalingType, type) and not hasattr(nn.functional, "grouped_mm")
     gather = norch.ops.c10d_functional.all_gather_into_tensor.default
@@ -146,7 +140,7 @@ def test_limits_of_floats_of_8_bits(torch: Any, name: str) -> None:
 def test_what_hasattr_is_asked_for() -> None:
     for thing, name in (
         (norch, "cond"),
-        (norch, "sparse_coo_tensor"),
+        (norch, "sparse_csr_tensor"),
         (nn, "LinearCrossEntropyLoss"),
         (norch, "Nonsense"),
     ):

@@ -90,7 +90,7 @@ def test_errors() -> None:
     with pytest.raises(norch.ShapeError, match="2 dimensions"):
         F.embedding(norch.tensor([1]), x[0])
     with pytest.raises(NotImplementedError, match="sparse"):
-        F.embedding(norch.tensor([1]), x, sparse=True)
+        F.embedding(norch.tensor([1]), x, scale_grad_by_freq=True, sparse=True)
     with pytest.raises(TypeError, match="list"):
         F.embedding([1], x)  # type: ignore[arg-type]
     for make in (lambda: F.embedding(norch.tensor([1]), x, 6), lambda: nn.Embedding(3, 2, padding_idx=3)):

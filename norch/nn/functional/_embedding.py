@@ -28,7 +28,8 @@ def embedding(
 
     padding_idx: this row gets no gradient. max_norm: rows that are read and whose norm of order norm_type is larger
     are rescaled to it first, in place. scale_grad_by_freq: the gradient of a row is divided by the number of its
-    occurrences. sparse=True raises NotImplementedError. An index outside [0, rows) raises IndexError.
+    occurrences. sparse: the gradient of weight is a sparse tensor, of the rows that were read (docs/sparse.md);
+    NotImplementedError with scale_grad_by_freq. An index outside [0, rows) raises IndexError.
 
     >>> norch.nn.functional.embedding(norch.tensor([2, 0]), norch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
     tensor([[4., 5.],
@@ -41,8 +42,8 @@ def embedding(
         raise DTypeError(f"embedding: input must be integers, not {input.dtype.name}")
     if weight.ndim != 2:
         raise ShapeError(f"embedding: weight must have 2 dimensions, not shape {tuple(weight.shape)}")
-    if sparse:
-        raise NotImplementedError("embedding: sparse gradients are not supported; use sparse=False")
+    if sparse and scale_grad_by_freq:
+        raise NotImplementedError("embedding: scale_grad_by_freq does not go with sparse gradients")
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= int_(padding_idx, "embedding: padding_idx") < rows:
@@ -54,6 +55,10 @@ def embedding(
             read = embedding_rows(weight, index, None, False)
             length = vector_norm(read, norm_type, 1, True)
             weight[index] = (read * (max_norm / (length + 1e-7))).where(length > max_norm, read)
+    if sparse:
+        from ...sparse.embedding import rows_of  # lazy: few programs need it
+
+        return rows_of(weight, input, padding_idx)
     return embedding_rows(weight, input, padding_idx, scale_grad_by_freq)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import reduce
+from typing import Any
 
 from ..._package.exports import publish
 from ...autograd import no_grad
@@ -18,7 +19,8 @@ from ...tensor import Tensor
 
 
 def _gradients(parameters: list[Tensor]) -> list[Tensor]:
-    return [param.grad.detach() for param in parameters if param.grad is not None]
+    grads: list[Any] = [param.grad for param in parameters if param.grad is not None]
+    return [grad if grad.is_sparse else grad.detach() for grad in grads]  # writes to a sparse one stay its own
 
 
 def _listed(tensors: Tensor | Iterable[Tensor], name: str) -> list[Tensor]:

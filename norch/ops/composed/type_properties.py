@@ -8,6 +8,7 @@ from ..._tensor.handle import Handle
 from ...autograd.hooks import retaining
 from ...dtype import dtype as DType
 from ...dtype import dtype_named, float32, get_default_dtype
+from ...errors import Error
 from .._arguments import named_function
 from .._operand import as_operand
 from ..op import METHODS, method
@@ -80,7 +81,8 @@ def resolve_conj(self: Tensor) -> Tensor:
 
 @method
 def to_dense(self: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, as all tensors are dense, or in another dtype.
+    """The tensor with all elements: a dense one is it itself, or in another dtype. The gradient of a sparse one arrives
+    at its own indices, whatever masked_grad is.
 
     >>> norch.ones(2).to_dense()
     tensor([1., 1.])
@@ -96,6 +98,35 @@ def dequantize(self: Tensor) -> Tensor:
     norch.float32
     """
     return self.to(float32)
+
+
+@method
+def sparse_dim(self: Tensor) -> int:
+    """The number of dimensions by whose indices elements are stored: 0, or that of a sparse tensor.
+
+    >>> norch.ones(2, 3).sparse_dim(), norch.ones(2, 3).to_sparse().sparse_dim()
+    (0, 2)
+    """
+    return 0
+
+
+@method
+def dense_dim(self: Tensor) -> int:
+    """The number of the other dimensions: all, or those of each value of a sparse tensor.
+
+    >>> norch.ones(2, 3).dense_dim(), norch.ones(2, 3).to_sparse(1).dense_dim()
+    (2, 1)
+    """
+    return self.ndim
+
+
+def _of_sparse(name: str, about: str, then: str, gives: str) -> Any:
+    def refuse(self: Tensor) -> Any:
+        raise Error(f"{name}: expected a tensor of the layout sparse_coo, not a dense one")
+
+    made = "norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))" + ".coalesce()" * (name in ("indices", "values"))
+    call = f"{made}.{name}()" + (f".{then}" if then else "")
+    return named_function(refuse, name, f"{about}. Error for a dense tensor.\n\n    >>> {call}\n    {gives}\n    ")
 
 
 def _retains_grad(self: Tensor) -> bool:
@@ -131,6 +162,20 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 _FALSE = "sparse sparse_csr quantized nested mkldnn mps xpu xla vulkan ipu maia mtia"
+_SPARSE = {  # what each gives of norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,)), coalesced where that is needed
+    "coalesce": ("A sparse tensor with ascending indices, the values of duplicates added", "_nnz()", "1"),
+    "is_coalesced": ("Whether the indices of a sparse tensor are known to ascend without duplicates", "", "False"),
+    "indices": ("The indices (sparse_dim, nnz) of a coalesced sparse tensor", "tolist()", "[[1]]"),
+    "values": (
+        "The values (nnz, *dense sizes) of a coalesced sparse tensor; gradients flow through",
+        "tolist()",
+        "[5.0]",
+    ),
+    "_indices": ("The indices of a sparse tensor as they are", "tolist()", "[[1, 1]]"),
+    "_values": ("The values of a sparse tensor as they are, without history", "tolist()", "[2.0, 3.0]"),
+    "_nnz": ("The number of stored elements of a sparse tensor", "", "2"),
+}
+METHODS.update({name: _of_sparse(name, *shown) for name, shown in _SPARSE.items()})
 METHODS.update(
     {f"is_{kind}": False for kind in _FALSE.split()},
     type=named_function(_type, "type", _type.__doc__ or ""),

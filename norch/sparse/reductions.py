@@ -1,0 +1,135 @@
+"""Sums, softmax, norms and matrix products of sparse tensors, of which norch.sparse has some by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DTypeError, Error
+from ..ops.create import full, zeros
+from ..ops.view import axis
+from ..tensor import Tensor
+from .coo import SparseTensor, coalesced, groups, keys, like, made, of, refusal, terms
+from .products import bmm, product
+
+
+def summed(x: Any, dim: Any, keepdim: bool, dtype: Any, name: str) -> Any:
+    """The sum over dimensions: dense where no sparse dimension is left, else sparse."""
+    at, values = terms(x)
+    n = x.sparse_dim()
+    dims = {axis(one, x.ndim, name) for one in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    inner = [one - n + 1 for one in dims if one >= n]
+    values = values.sum(inner, keepdim, dtype=dtype) if inner else values if dtype is None else values.to(dtype)
+    shape = [1 if one in dims else size for one, size in enumerate(x.shape) if keepdim or one not in dims]
+    outer = [one for one in range(n) if one not in dims]
+    if len(outer) == n:
+        return like(x, at, values, shape)
+    if not outer:
+        return values.sum(0, dtype=values.dtype).view(shape)
+    kept = at[outer] if not keepdim else at * at.new_tensor([[one in outer] for one in range(n)]).to(at.dtype)
+    return coalesced(made(kept, values, shape))
+
+
+@of("sum")
+def total(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
+    """The sum of all elements, or over some dimensions; integers are added in int64."""
+    if dim is None:
+        return terms(input)[1].sum(dtype=dtype)
+    if dtype is None and input.dtype.kind in "iub":
+        dtype = input.new_empty(0).sum().dtype
+    return summed(input, dim, keepdim, dtype, "sum")
+
+
+@of("norm")
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:  # noqa: A002
+    """The norm of all elements."""
+    if dim is not None or keepdim or dtype is not None:
+        raise refusal("norm over some dimensions")
+    return terms(coalesced(input))[1].reshape(-1).norm(2 if p in (None, "fro") else p)
+
+
+@of("any")
+def any_of(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
+    """Whether an element is not 0."""
+    if dim is not None:
+        raise refusal("any over some dimensions")
+    return coalesced(input)._numbers.any()
+
+
+def _in_order(x: Any, dtype: Any) -> SparseTensor:
+    return coalesced(x if dtype is None else x.to(dtype))
+
+
+def exponentials(x: Any, dim: int, dtype: Any, name: str) -> tuple[SparseTensor, Any, Any, Any]:
+    """(x in order, its values, those less the largest of their slice, the sums of the exponentials of these), where the
+    elements that are not stored count as -inf."""
+    if not isinstance(x, SparseTensor):
+        raise TypeError(f"{name}: expected a sparse tensor, not {type(x).__name__}")
+    x = _in_order(x, dtype)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{name}: expected floats, not {x.dtype}")
+    at, values = terms(x)
+    others = [one for one in range(x.sparse_dim()) if one != dim]
+    key = keys(at[others], [x.shape[one] for one in others]) if others else at[0] * 0
+    order, starts, group = groups(key)
+    place = group.new_empty(len(group)).index_copy_(0, order, group)  # of each element, the number of its slice
+    count = int(starts.sum())
+    largest = full((count, *values.shape[1:]), float("-inf"), dtype=values.dtype, device=values.device)
+    largest.index_reduce_(0, place, values.detach(), "amax")
+    less = values - largest[place]
+    sums = zeros(count, *values.shape[1:], dtype=values.dtype, device=values.device).index_add(0, place, less.exp())
+    return x, at, less, sums[place]
+
+
+def softmax_of(x: Any, dim: int, dtype: Any, is_log: bool) -> Tensor:
+    """softmax() or log_softmax() of the stored elements."""
+    name = "log_softmax" if is_log else "softmax"
+    if isinstance(x, SparseTensor) and (dim := axis(dim, x.ndim, name)) >= x.sparse_dim():
+        x = _in_order(x, dtype)
+        at, values = terms(x)
+        return like(x, at, getattr(values, name)(dim - x.sparse_dim() + 1))
+    x, at, less, sums = exponentials(x, dim, dtype, name)
+    return like(x, at, less - sums.log() if is_log else less.exp() / sums)
+
+
+# ---- products ------------------------------------------------------------------------------------------------------
+
+
+@of("mm spmm dsmm matmul")
+def multiplied(input: Any, mat2: Any = None, *, other: Any = None) -> Any:  # noqa: A002
+    """The matrix product."""
+    return product(input, other if mat2 is None else mat2, "matmul")
+
+
+@of("mv")
+def mv(input: Any, vec: Any) -> Any:  # noqa: A002
+    """The product of a matrix and a vector."""
+    return product(input, vec, "mv")
+
+
+@of("bmm")
+def batches(input: Any, mat2: Any) -> Any:  # noqa: A002
+    """The products of matrices in a batch."""
+    if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
+        raise refusal("bmm of other than a sparse and a dense tensor")
+    return bmm(input, mat2, "bmm")
+
+
+@of("addmm")
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
+    """beta * input + alpha * (mat1 @ mat2)."""
+    if isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
+        raise refusal("addmm of other than a dense, a sparse and a dense tensor")
+    found = product(mat1, mat2, "addmm")
+    found = found if alpha == 1 else found * alpha
+    return found + (input if beta == 1 else input * beta) if beta != 0 else found + found.new_zeros(input.shape)
+
+
+@of("linear")
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
+    """input @ weight.T + bias."""
+    if isinstance(bias, SparseTensor):
+        raise refusal("linear with a sparse bias")
+    if weight.ndim != 2 or (isinstance(input, SparseTensor) and isinstance(weight, SparseTensor)):
+        raise Error("linear: expected one of input and weight to be sparse, and weight to be a matrix")
+    found = product(input, weight.t(), "linear")
+    return found if bias is None else found + bias

@@ -1,0 +1,192 @@
+"""Sparse tensors transposed, indexed, joined and taken apart."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any
+
+from .._binding.numbers import int64
+from ..dtype import int64 as INT64  # noqa: N812
+from ..errors import BoundsError, Error, ShapeError
+from ..ops.copy import cat as cat_dense
+from ..ops.sort import sort
+from ..ops.view import axis
+from ..tensor import Tensor
+from .coo import SparseTensor, like, made, matches, of, refusal, terms
+
+
+@of("permute")
+def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
+    """The dimensions in another order: sparse ones stay in front of dense ones."""
+    wanted = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+    order = [axis(one, input.ndim, "permute") for one in wanted]
+    if sorted(order) != list(range(input.ndim)):
+        raise ShapeError(f"permute: {tuple(wanted)} is no order of {input.ndim} dimensions")
+    n = input.sparse_dim()
+    if any(one >= n for one in order[:n]):
+        raise Error("permute: transpositions between sparse and dense dimensions are not allowed")
+    if order == list(range(input.ndim)):
+        return input
+    at, values = terms(input)
+    values = values.permute(0, *(one - n + 1 for one in order[n:]))
+    return made(
+        at[order[:n]], values, [input.shape[one] for one in order], False, input._distinct or at is not input._at
+    )
+
+
+@of("transpose swapaxes swapdims")
+def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
+    """Two dimensions exchanged."""
+    order = list(range(input.ndim))
+    first, second = axis(dim0, input.ndim, "transpose"), axis(dim1, input.ndim, "transpose")
+    order[first], order[second] = order[second], order[first]
+    return permute(input, order)
+
+
+@of("t T mT H mH adjoint")
+def matrix_transpose(self: Any) -> Any:
+    """A matrix transposed."""
+    if self.ndim != 2 and self.ndim:
+        raise refusal(f"t of {self.ndim} dimensions") if self.ndim > 2 else refusal("t of a vector")
+    return transpose(self, 0, 1) if self.ndim else self
+
+
+@of("movedim moveaxis")
+def movedim(input: Any, source: int, destination: int) -> Any:  # noqa: A002
+    """A dimension at another place."""
+    order = list(range(input.ndim))
+    order.insert(axis(destination, input.ndim, "movedim"), order.pop(axis(source, input.ndim, "movedim")))
+    return permute(input, order)
+
+
+@of("unsqueeze")
+def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
+    """A dimension of size 1: a sparse one, unless it lies between dense ones."""
+    n, place = input.sparse_dim(), axis(dim, input.ndim + 1, "unsqueeze")
+    at, values = terms(input)
+    shape = [*input.shape[:place], 1, *input.shape[place:]]
+    if place > n:
+        return like(input, at, values.unsqueeze(place - n + 1), shape)
+    return like(
+        input, cat_dense([at[:place], at[:1] * 0 if n else at.new_zeros(1, at.shape[1]), at[place:]]), values, shape
+    )
+
+
+@of("select")
+def select(input: Any, dim: int, index: int) -> Any:  # noqa: A002
+    """The part at an index of a dimension; dense where it was the last sparse one."""
+    dim, n = axis(dim, input.ndim, "select"), input.sparse_dim()
+    size, index = input.shape[dim], int64(index, "select: index")
+    if not -size <= index < size:
+        raise BoundsError(f"select: index {index} is out of bounds for dimension {dim} with size {size}")
+    at, values = terms(input)
+    shape = [*input.shape[:dim], *input.shape[dim + 1 :]]
+    if dim >= n:
+        return like(input, at, values.select(dim - n + 1, index), shape)
+    there = (at[dim] == index % size).nonzero().view(-1)
+    values = values.index_select(0, there)
+    if n == 1:
+        return values.sum(0, dtype=values.dtype)
+    return made(cat_dense([at[:dim], at[dim + 1 :]])[:, there], values, shape, False, input._distinct)
+
+
+@of("__getitem__")
+def getitem(self: Any, index: Any) -> Any:
+    """Integers, None, ... and whole slices."""
+    given = index if isinstance(index, tuple) else (index,)
+    used = sum(one is not None and not isinstance(one, EllipsisType) for one in given)
+    if used > self.ndim:
+        raise BoundsError(f"too many indices for a tensor of {self.ndim} dimensions")
+    x, dim = self, 0
+    for one in given:
+        if isinstance(one, EllipsisType):
+            dim += self.ndim - used
+        elif one is None:
+            x, dim = x.unsqueeze(dim), dim + 1
+        elif one == slice(None):
+            dim += 1
+        elif isinstance(one, bool) or not hasattr(one, "__index__") or (isinstance(one, Tensor) and one.ndim):
+            raise refusal(f"indexing by {type(one).__name__}")
+        else:
+            x = x.select(dim, one.__index__())
+    return x
+
+
+@of("index_select")
+def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
+    """The parts at these indices of a dimension, in their order."""
+    dim, n = axis(dim, input.ndim, "index_select"), input.sparse_dim()
+    if not isinstance(index, Tensor) or index.is_sparse or index.ndim > 1 or index.dtype.kind not in "iu":
+        raise TypeError("index_select: index must be a vector of integers")
+    at, values = terms(input)
+    shape = [*input.shape[:dim], index.numel(), *input.shape[dim + 1 :]]
+    if dim >= n:
+        return like(input, at, values.index_select(dim - n + 1, index), shape)
+    index, size = index.view(-1).to(INT64), input.shape[dim]
+    if len(index) and not 0 <= int(index.min()) <= int(index.max()) < size:
+        raise BoundsError(f"index_select: an index is out of bounds for dimension {dim} with size {size}")
+    known, order = sort(at[dim], stable=True)
+    i, j = matches(known, index)
+    taken = order[i]
+    new = cat_dense([at[:dim, taken], j.unsqueeze(0), at[dim + 1 :, taken]])
+    return made(new, values.index_select(0, taken), shape, False, input._distinct)
+
+
+@of("unbind")
+def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
+    """All parts of a dimension."""
+    return tuple(input.select(dim, i) for i in range(input.shape[dim]))
+
+
+def _sparse(tensors: Any, name: str) -> list[SparseTensor]:
+    listed = list(tensors)
+    for i, x in enumerate(listed):
+        if not isinstance(x, SparseTensor):
+            raise Error(f"{name}: Concatenating sparse tensors, but a dense tensor was found at position {i}")
+        if x.ndim != listed[0].ndim or x.sparse_dim() != listed[0].sparse_dim():
+            raise ShapeError(f"{name}: tensors of different numbers of sparse and dense dimensions")
+    return listed
+
+
+@of("cat concat concatenate")
+def cat(tensors: Any, dim: int = 0) -> Any:
+    """Sparse tensors one behind another in a sparse dimension."""
+    listed = _sparse(tensors, "cat")
+    first = listed[0]
+    dim = axis(dim, first.ndim, "cat")
+    if dim >= first.sparse_dim():
+        raise refusal("cat in a dense dimension")
+    coordinates, values, start = [], [], 0
+    for i, x in enumerate(listed):
+        if [*x.shape[:dim], *x.shape[dim + 1 :]] != [*first.shape[:dim], *first.shape[dim + 1 :]]:
+            raise ShapeError(f"cat: shape {tuple(x.shape)} at position {i} does not fit {tuple(first.shape)}")
+        at, numbers = terms(x)
+        moved = at.clone()
+        moved[dim] += start
+        coordinates.append(moved)
+        values.append(numbers)
+        start += x.shape[dim]
+    shape = [*first.shape[:dim], start, *first.shape[dim + 1 :]]
+    return made(cat_dense(coordinates, 1), cat_dense(values), shape, False, all(x._distinct for x in listed))
+
+
+@of("stack")
+def stack(tensors: Any, dim: int = 0) -> Any:
+    """Sparse tensors in a new sparse dimension."""
+    listed = _sparse(tensors, "stack")
+    if axis(dim, listed[0].ndim + 1, "stack") > listed[0].sparse_dim():
+        raise refusal("stack in a dense dimension")
+    return cat([unsqueeze(x, dim) for x in listed], dim)
+
+
+@of("vstack row_stack")
+def vstack(tensors: Any) -> Any:
+    """Matrices one below another."""
+    return cat([x if x.ndim > 1 else unsqueeze(x, 0) for x in _sparse(tensors, "vstack")], 0)
+
+
+@of("hstack")
+def hstack(tensors: Any) -> Any:
+    """Matrices side by side."""
+    listed = _sparse(tensors, "hstack")
+    return cat(listed, 0 if listed[0].ndim == 1 else 1)
