@@ -218,8 +218,16 @@ def test_the_pytest_plugin(tmp_path: Path) -> None:
 
 
 def test_it_opens_fast() -> None:
-    code = "import norch, time; start = time.process_time(); norch.as_torch(); print(time.process_time() - start)"
-    assert min(float(run("-S", "-c", code)) for _ in range(5)) < 0.03
+    """In about a third of the time of `import norch`, some 10 ms: a busy processor takes longer for both."""
+    code = """
+from time import process_time
+begin = process_time()
+import norch
+imported = process_time()
+norch.as_torch()
+print((process_time() - imported) / (imported - begin))
+"""
+    assert min(float(run("-S", "-c", code)) for _ in range(5)) < 0.7
 
 
 # ---- the wheel -------------------------------------------------------------------------------------------------------
