@@ -257,6 +257,8 @@ def unfolded_second(out: Any, level: Level) -> Any:
 
 def batch(x: Any, dim: int, level: Level) -> Any:
     """x, whose axis dim (0 or more) holds the samples of a level, as a batched tensor: a view."""
+    if x.is_sparse:
+        raise NotImplementedError("vmap: sparse tensors are not batched; use to_dense()")
     return record_view(_Batch, _batched(x, dim, level), x, batch, (dim, level))
 
 

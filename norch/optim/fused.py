@@ -97,9 +97,11 @@ class Fused(Elementwise):
             hypers.append((hyper, address(hyper)))
         for group, (hyper, at) in zip(groups, hypers):
             params, grads = with_gradients(group["params"])
-            if trace is not None:
+            if trace is not None and not any(grad.is_sparse for grad in grads):
                 self._record_step(trace, params, grads, group)
             elif params:
+                if trace is not None:
+                    unseen("a gradient is sparse")
                 self._fill(hyper, group)
                 try:
                     self._advance(params, grads, group, hyper, at)

@@ -14,8 +14,8 @@ from typing import Any
 from ..autograd import gradients
 from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
-from ..dtype import int64
-from ..errors import Error, ShapeError
+from ..dtype import can_cast, int64
+from ..errors import DTypeError, Error, ShapeError
 from ..ops.copy import cat
 from ..ops.create import zeros
 from ..tensor import Tensor
@@ -155,7 +155,7 @@ def _added(x: Tensor, other: SparseTensor, alpha: Any) -> Tensor:
     if x.shape != other.shape:
         raise ShapeError(f"add: a sparse tensor of shape {tuple(other.shape)} and a dense one of {tuple(x.shape)}")
     at, values = terms(other)
-    values = (values if alpha == 1 else values * alpha).to(x.dtype)
+    values = _fits(values if alpha == 1 else values * alpha, x, "add").to(x.dtype)
     if len(at) == 1:
         return x.index_add_(0, at[0], values)
     if not len(at):
@@ -229,8 +229,16 @@ def _writable(x: Any, name: str, *others: Any) -> None:
     x._bump()
 
 
-def _become(x: SparseTensor, y: Any) -> SparseTensor:
+def _fits(y: Any, x: Any, name: str) -> Any:
+    """y. DTypeError unless its elements can be written to x, as floats cannot to integers."""
+    if not can_cast(y.dtype, x.dtype):
+        raise DTypeError(f"{name}: a result of {y.dtype} cannot be written to a tensor of {x.dtype}")
+    return y
+
+
+def _become(x: SparseTensor, y: Any, name: str) -> SparseTensor:
     """Puts the elements of y into x."""
+    _fits(y, x, name)
     x._at, x._numbers, x._sorted, x._distinct = y._at, y._numbers.to(x.dtype), y._sorted, y._distinct
     return x
 
@@ -241,7 +249,7 @@ def add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     if not isinstance(self, SparseTensor):
         return _added(self, other, alpha)
     _writable(self, "add_", other)
-    return _become(self, add(self, other, alpha=alpha))
+    return _become(self, add(self, other, alpha=alpha), "add_")
 
 
 @of("sub_ subtract_")
@@ -256,7 +264,7 @@ def mul_(self: Any, other: Any) -> Any:
     if not isinstance(self, SparseTensor):
         raise refusal("mul_ of a dense tensor by a sparse one")
     _writable(self, "mul_", other)
-    return _become(self, mul(self, other))
+    return _become(self, mul(self, other), "mul_")
 
 
 @of("div_ divide_ true_divide_")
@@ -265,21 +273,21 @@ def div_(self: Any, other: Any) -> Any:
     if not isinstance(self, SparseTensor):
         raise refusal("div_ of a dense tensor by a sparse one")
     _writable(self, "div_", other)
-    return _become(self, div(self, other))
+    return _become(self, div(self, other), "div_")
 
 
 @of("neg_ negative_")
 def neg_(self: Any) -> Any:
     """neg() in place."""
     _writable(self, "neg_")
-    return _become(self, like(self, self._at, -self._numbers))
+    return _become(self, like(self, self._at, -self._numbers), "neg_")
 
 
 @of("zero_")
 def zero_(self: Any) -> Any:
     """Stores no element."""
     _writable(self, "zero_")
-    return _become(self, empty_of(self))
+    return _become(self, empty_of(self), "zero_")
 
 
 @of("copy_")
@@ -289,7 +297,7 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
         raise refusal("copy_ between dense and sparse tensors")
     _writable(self, "copy_", src)
     _check_both(self, src, "copy_")
-    return _become(self, clone(to(src, self.device)))
+    return _become(self, to(clone(src), self.device, self.dtype), "copy_")
 
 
 # ---- copies and conversions ----------------------------------------------------------------------------------------

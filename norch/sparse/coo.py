@@ -301,9 +301,9 @@ def elements(x: Any, at: Tensor) -> Tensor:
         raise refusal(f"elements at coordinates of {n} dimensions, of one with {x.sparse_dim()} sparse dimensions")
     own, values = terms(coalesced(x))
     if not len(values):
-        return zeros(at.shape[1], *values.shape[1:], dtype=values.dtype, device=values.device)
+        return values.sum(0, dtype=values.dtype).expand(at.shape[1], *values.shape[1:])  # zeros, with their history
     where, found = find(keys(own, x.shape), keys(at, x.shape))
-    return values[where] * found.view(-1, *[1] * x.dense_dim())
+    return values[where].where(found.view(-1, *[1] * x.dense_dim()), 0)  # a product would make NaN of an infinity
 
 
 def _summed_in(dtype: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from ..autograd.function import Function
 from ..errors import DTypeError, ShapeError
 from ..ops.copy import cat, stack
-from ..ops.create import empty, zeros
+from ..ops.create import empty
 from ..tensor import Tensor
 from .coo import SparseTensor, coalesced, made, matches, refusal, terms
 
@@ -31,7 +31,7 @@ class Spread(Function):
     def forward(ctx: Any, values: Tensor, b: Tensor, rows: Tensor, columns: Tensor, size: int) -> Tensor:
         ctx.save_for_backward(values, b)
         ctx.at = rows, columns
-        out = zeros(size, b.shape[1], dtype=b.dtype, device=b.device)
+        out = b.new_zeros(size, b.shape[1])  # batched where vmap batches b
         for piece in _pieces(len(values), b.shape[1]):
             read = b.index_select(0, columns[piece]).mul_(values[piece].unsqueeze(1))
             out.index_add_(0, rows[piece], read)

@@ -24,7 +24,7 @@ def summed(x: Any, dim: Any, keepdim: bool, dtype: Any, name: str) -> Any:
     if len(outer) == n:
         return like(x, at, values, shape)
     if not outer:
-        return values.sum(0, dtype=values.dtype).view(shape)
+        return values.sum(0, dtype=dtype).view(shape)
     kept = at[outer] if not keepdim else at * at.new_tensor([[one in outer] for one in range(n)]).to(at.dtype)
     return coalesced(made(kept, values, shape))
 
@@ -120,8 +120,9 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     if isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
         raise refusal("addmm of other than a dense, a sparse and a dense tensor")
     found = product(mat1, mat2, "addmm")
+    input = input.expand(found.shape)  # noqa: A001  (which refuses what would make the result larger)
     found = found if alpha == 1 else found * alpha
-    return found + (input if beta == 1 else input * beta) if beta != 0 else found + found.new_zeros(input.shape)
+    return found if beta == 0 else found + (input if beta == 1 else input * beta)
 
 
 @of("linear")

@@ -9,6 +9,7 @@ from typing import Any
 from ..._package.options import KW_ONLY, options
 from ...autograd import no_grad
 from ...dtype import finfo
+from ...errors import Error
 from ...ops.create import zeros_like
 from ...tensor import Tensor
 from ..optimizer import Elementwise, at_least_0
@@ -43,6 +44,8 @@ class Composed(Elementwise):
             for param in group["params"]:
                 if param.grad is None:
                     continue
+                if param.grad.is_sparse:
+                    raise Error(f"{type(self).__name__} does not support sparse gradients")
                 g = -param.grad if group.get("maximize") else param.grad
                 if decay and group.get("decoupled_weight_decay"):
                     param.mul_(1 - group["lr"] * decay)

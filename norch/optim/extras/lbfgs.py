@@ -58,7 +58,8 @@ class LBFGS(Optimizer):
 
     def _gradient(self) -> Tensor:
         params = self.param_groups[0]["params"]
-        return cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.reshape(-1) for p in params])
+        grads = [p.new_zeros(p.numel()) if p.grad is None else p.grad.to_dense() for p in params]
+        return cat([grad.reshape(-1) for grad in grads])
 
     def _move(self, along: Tensor) -> None:
         params = self.param_groups[0]["params"]
