@@ -67,7 +67,7 @@ $(if $(WASM),$(BUILD)/python/%.o,$(patsubst %,$(BUILD)/python/%.o,dlpack profile
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
 # What takes little of the time of a page.
-SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex nonzero scan) $(patsubst %,$(BUILD)/core/%.o,check dtype \
+SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex index nonzero scan) $(patsubst %,$(BUILD)/core/%.o,check dtype \
     element error library observer optable platform transfer wrap)
 $(if $(WASM),$(SELDOM_IN_PAGES): TUNE = -Os)
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
