@@ -55,7 +55,7 @@ def publish(
 
     def listed() -> list[str]:
         if "__all__" not in namespace:
-            namespace["__all__"] = public() if public is not None else sorted([*defined(namespace), *more.split()])
+            namespace["__all__"] = public() if public is not None else sorted([*_defined(namespace), *more.split()])
         return namespace["__all__"]
 
     def __getattr__(key: str) -> Any:
@@ -81,8 +81,7 @@ def publish(
     namespace["__getattr__"] = __getattr__
 
 
-def defined(namespace: dict[str, Any]) -> list[str]:
-    """The public names of the classes, functions and instances that a module with these globals() defines."""
+def _defined(namespace: dict[str, Any]) -> list[str]:
     own = namespace["__name__"]
     things = list(namespace.items())  # at once: another thread may import a name that waits for its first use
     here = [key for key, thing in things if getattr(thing, "__module__", "") == own and key[0] != "_"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._package.exports import defined
 from ..errors import ArgumentError
 from ..ops import create
 from ..ops._checks import with_ndim
@@ -20,6 +19,13 @@ from ._epilogue import FUNCTIONS, epilogue
 from ._layer import Layer, options
 from .module import Module
 from .parameter import Parameter
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d",
+    "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
+
 
 _RELU, _GELU, _SILU = F.relu, F.gelu, F.silu  # as they are before a program patches them
 
@@ -364,6 +370,3 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(with_ndim(input, "Softmax2d", 3, 4), -3)
-
-
-__all__ = defined(globals())

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, ClassVar, TypeVar, overload
 
-from .._package.exports import defined
 from ..ops.matmul import linear_with_epilogue
 from ..tensor import Tensor
 from ._epilogue import epilogue_of
 from .module import Module, indent
 from .parameter import Parameter
+
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 L = TypeVar("L", bound="_List")
 
@@ -386,6 +387,3 @@ class ParameterDict(_OfParameters, _Dict):
     def __ior__(self, other: Mapping[str, Tensor]) -> ParameterDict:
         self._update(other)
         return self
-
-
-__all__ = defined(globals())

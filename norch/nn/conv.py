@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from .._package.exports import defined
 from ..dtype import dtype as DType
 from ..ops import conv as ops
 from ..ops.conv import Sizes, per_axis
@@ -16,6 +15,8 @@ from ._layer import FUNCTIONS, changed_options, format_options
 from .linear import reset_bias
 from .module import Module
 from .parameter import Parameter, add_parameters
+
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 
 
 class _Conv(Module):
@@ -213,6 +214,3 @@ class ConvTranspose3d(_ConvTranspose):
     """
 
     _axes, _conv = 3, "conv_transpose3d"
-
-
-__all__ = defined(globals())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._package.exports import defined
 from ..dtype import dtype as DType
 from ..tensor import Tensor
 from . import functional as F
 from . import init
 from ._layer import Layer, options
 from .parameter import Parameter, add_parameters
+
+__all__ = ["Bilinear", "CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Layer):
@@ -80,6 +81,3 @@ class Bilinear(Layer):
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
         return F.bilinear(input1, input2, self.weight, self.bias)
-
-
-__all__ = defined(globals())

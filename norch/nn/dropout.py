@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .._package.exports import defined
 from . import functional as F
 from ._layer import Layer, options
+
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
 
 
 @options
@@ -68,6 +69,3 @@ class FeatureAlphaDropout(_Dropout, function=F.feature_alpha_dropout):
     >>> norch.nn.FeatureAlphaDropout(0.2)(norch.ones(2, 3, 4)).shape
     norch.Size([2, 3, 4])
     """
-
-
-__all__ = defined(globals())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .._package.exports import defined
 from ..autograd import no_grad
 from ..dtype import dtype as DType
 from ..errors import ShapeError
@@ -15,6 +14,8 @@ from . import init
 from ._layer import FUNCTIONS, changed_options, format_options
 from .module import Module
 from .parameter import Parameter, add_parameters
+
+__all__ = ["Embedding"]
 
 
 class Embedding(Module):
@@ -98,6 +99,3 @@ class Embedding(Module):
         """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
         rows, columns = with_ndim(embeddings, "from_pretrained", 2).shape
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
-
-
-__all__ = defined(globals())

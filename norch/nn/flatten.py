@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from .._package.exports import defined
 from ..ops.view import flatten
 from ..tensor import Tensor
 from . import functional as F
 from ._layer import Layer, options
+
+__all__ = ["ChannelShuffle", "Flatten", "PixelShuffle", "PixelUnshuffle", "Unflatten"]
 
 
 @options
@@ -71,6 +72,3 @@ class ChannelShuffle(Layer, function=F.channel_shuffle):
     """
 
     groups: int
-
-
-__all__ = defined(globals())

@@ -7,13 +7,19 @@ from __future__ import annotations
 import functools
 from typing import Any, ClassVar
 
-from .._package.exports import defined
 from ..errors import one_of
 from ..tensor import Tensor
 from . import functional as F
 from ._layer import KW_ONLY, Layer, options
 from .distance import PairwiseDistance
 from .functional._loss import legacy_reduction
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss", "HingeEmbeddingLoss",
+    "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss", "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss",
+    "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+]  # fmt: skip
 
 
 def _with_legacy_reduction(init: Any) -> Any:
@@ -358,6 +364,3 @@ class MultiMarginLoss(_Loss, function=F.multi_margin_loss):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("MultiMarginLoss: p", self.p, (1, 2))
-
-
-__all__ = defined(globals())

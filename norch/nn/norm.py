@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from .._package.exports import defined
 from ..dtype import dtype as DType
 from ..dtype import int64
 from ..errors import ShapeError
@@ -17,6 +16,11 @@ from . import functional as F
 from . import init
 from ._layer import Layer, options
 from .parameter import Parameter, add_parameters
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "LayerNorm", "LocalResponseNorm", "RMSNorm",
+]  # fmt: skip
 
 
 class _Affine(Layer):
@@ -320,6 +324,3 @@ class InstanceNorm3d(_InstanceNorm):
     """
 
     _ndims = (4, 5)
-
-
-__all__ = defined(globals())

@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from .._package.exports import defined
 from ..errors import ArgumentError
 from ..tensor import Tensor
 from . import functional as F
 from ._layer import Layer, options
+
+__all__ = [
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+]  # fmt: skip
 
 
 @options
@@ -174,6 +179,3 @@ class CircularPad3d(_Pad, axes=3, mode="circular"):
     >>> norch.nn.CircularPad3d(1)(norch.ones(1, 2, 3, 4)).shape
     norch.Size([1, 4, 5, 6])
     """
-
-
-__all__ = defined(globals())

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._package.exports import defined
 from ..ops.pool import Sizes
 from . import functional as F
 from ._layer import Layer, options
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d",
+]  # fmt: skip
 
 
 @options
@@ -202,6 +207,3 @@ class LPPool3d(_LPPool, function=F.lp_pool3d):
     >>> norch.nn.LPPool3d(2, kernel_size=2)(norch.ones(1, 4, 6, 8)).shape
     norch.Size([1, 2, 3, 4])
     """
-
-
-__all__ = defined(globals())

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .._package.exports import defined
 from ..dtype import dtype as DType
 from ..dtype import promote_types
 from ..errors import ArgumentError, ShapeError, one_of
@@ -27,6 +26,8 @@ from .functional import dropout as dropout_
 from .module import Module
 from .parameter import add_parameters
 from .utils.rnn import PackedSequence, steps_of
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
 State = tuple[Tensor, ...]  # (h,), or (h, c) of an LSTM
 Step = Callable[[Tensor, State, Tensor, Tensor | None], State]
@@ -403,6 +404,3 @@ class GRUCell(RNNCellBase):
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: DType | None = None
     ) -> None:
         super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
-
-
-__all__ = defined(globals())

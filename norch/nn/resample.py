@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._package.exports import defined
 from . import functional as F
 from ._layer import Layer, options
+
+__all__ = ["Fold", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 @options
@@ -81,6 +82,3 @@ class Fold(Layer, function=F.fold):
     dilation: Any = 1
     padding: Any = 0
     stride: Any = 1
-
-
-__all__ = defined(globals())

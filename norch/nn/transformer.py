@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .._package.exports import defined
 from .._package.typing import DeviceLike
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
@@ -25,6 +24,10 @@ from .dropout import Dropout
 from .linear import Linear
 from .module import Module
 from .norm import LayerNorm
+
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+]  # fmt: skip
 
 Activation = str | Callable[[Tensor], Tensor]
 
@@ -346,6 +349,3 @@ class Transformer(Module):
                 [0., 0.]])
         """
         return _causal_mask(sz, device, dtype)
-
-
-__all__ = defined(globals())

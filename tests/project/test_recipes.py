@@ -92,13 +92,16 @@ def abs_sum(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
     },
     "a composite": {
         "norch/nn/functional/_loss.py": (
-            "__all__ = ",
-            """@composed(autocast="float32")
+            "",
+            """
+
+@loss_function
 def log_cosh_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     \"\"\"log(cosh(input - target)).\"\"\"
     return reduced(log(sub(input, target).cosh()), reduction)
 
 
+__all__ += ["log_cosh_loss"]
 """,
         ),
         "tests/nn/test_losses.py": (

@@ -7,7 +7,6 @@ from ..._binding.numbers import int64 as int_
 from ...autograd.levels import holds
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._arguments import public
 from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops.copy import cat
@@ -19,6 +18,8 @@ from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import log_softmax, logsigmoid
 from ._loss import legacy_reduction, reduced
+
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]
 
 
 class _Classes:
@@ -252,6 +253,3 @@ def binary_cross_entropy(
     lib.norch_check((input >= 0) & (input <= 1), constants["CHECK_PROBABILITIES"])
     loss = probability_cross_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
-
-
-__all__ = public(globals())

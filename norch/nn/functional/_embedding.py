@@ -7,12 +7,13 @@ from ..._binding.numbers import int64 as int_
 from ...autograd import no_grad
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
-from ...ops._arguments import public
 from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
 from ...ops.index import embedding_rows
 from ...ops.norm import vector_norm
 from ...tensor import Tensor
+
+__all__ = ["embedding", "one_hot"]
 
 
 def embedding(
@@ -80,6 +81,3 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     lib.norch_check((tensor >= 0) & (tensor < num_classes), constants["CHECK_CLASSES"])
     zeros = tensor.new_zeros((*tensor.shape, num_classes), dtype=int64)
     return zeros.scatter_(-1, tensor.to(int64).unsqueeze(-1), 1) if tensor.numel() else zeros
-
-
-__all__ = public(globals())

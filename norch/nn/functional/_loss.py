@@ -16,7 +16,6 @@ from ..._package.typing import Operand
 from ...autograd import no_grad
 from ...dtype import get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
-from ...ops._arguments import public
 from ...ops._checks import at_least, real_of
 from ...ops._entry import composed
 from ...ops._operand import as_operand, tensor_of
@@ -27,6 +26,13 @@ from ...ops.reduce import mean_over, mean_square
 from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import logsigmoid
+
+__all__ = [
+    "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]  # fmt: skip
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -516,6 +522,3 @@ def multi_margin_loss(
     if weight is not None:
         loss = loss * weight.index_select(0, index.flatten()).reshape(loss.shape)
     return reduced(loss, reduction)
-
-
-__all__ = public(globals(), "legacy_reduction", "reduced")

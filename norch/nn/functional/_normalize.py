@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from ...errors import ArgumentError
-from ...ops._arguments import public
 from ...ops._checks import at_least, real_of
 from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops._out import written
 from ...ops.composed.pad import pad
 from ...tensor import Tensor
+
+__all__ = ["local_response_norm", "normalize"]
 
 
 @composed
@@ -47,6 +48,3 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         return x.clone()
     squares = pad(x.square(), (0, 0) * (x.ndim - 2) + (size // 2, (size - 1) // 2)).unfold(1, size, 1)
     return x / (k + alpha * squares.mean(-1)) ** beta
-
-
-__all__ = public(globals())

@@ -12,7 +12,6 @@ from ..._binding.library import lib
 from ...autograd.differentiable import differentiable
 from ...dtype import float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
-from ...ops._arguments import public
 from ...ops._checks import with_ndim
 from ...ops._entry import composed, rename_errors
 from ...ops._operand import tensor_of
@@ -24,6 +23,11 @@ from ...ops.create import arange, ones_like
 from ...ops.resample import resampled
 from ...ops.values import can_cache
 from ...tensor import Tensor
+
+__all__ = [
+    "channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample",
+    "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
 
 # mode: (number of spatial axes, or None for any; whether align_corners is allowed)
 _MODES: dict[str, tuple[int | None, bool]] = {
@@ -308,6 +312,3 @@ def _deprecated(name: str) -> None:
     warnings.warn(
         f"nn.functional.{name} is deprecated; use nn.functional.interpolate instead", stacklevel=stacklevel_of_user()
     )
-
-
-__all__ = public(globals(), "cubic_weights")
