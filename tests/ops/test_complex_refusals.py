@@ -154,6 +154,7 @@ def leaves(result):
         return [leaf for part in result for leaf in leaves(part)]
     if hasattr(result, "detach"):
         result = result.detach()
+        result = result.to_dense() if result.is_sparse else result
         if isinstance(result, torch.Tensor):
             result = result.resolve_conj().resolve_neg()
         return [result.contiguous().numpy()]
