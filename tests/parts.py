@@ -16,8 +16,8 @@ FAST = os.environ.get("NORCH_TEST_PART") == "fast"
 TESTS = Path(__file__).parent
 # Folders of tests, named as those of norch; "library" is the C library and its binding.
 PARTS = (
-    "ops autograd batching nn optim program amp cuda distributions utils serialization compat library project sparse".split()
-)
+    "ops autograd batching nn optim program amp cuda distributions utils serialization compat library project sparse"
+).split()
 LEFT_OUT = ("cuda", "project")  # by test-fast, and these files:
 SLOW_FILES = set(
     "core_links door imports interrupts isa legacy lib limits load_time loader_resume loader_workers memory messages"
