@@ -95,7 +95,7 @@ def abs_sum(input: Any, dim: Dims = None, keepdim: bool = False) -> Any:
             "",
             """
 
-@loss_function
+@composed(autocast="float32")
 def log_cosh_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     \"\"\"log(cosh(input - target)).\"\"\"
     return reduced(log(sub(input, target).cosh()), reduction)
