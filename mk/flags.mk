@@ -78,7 +78,7 @@ $(call tune,matmul attention conv layer stage,  $(BASE) $(WIDE), $(COMPACT) $(PE
 $(call tune,quantized int8,         $(if $(WASM),,$(WIDE)), $(COMPACT) $(PEEL))
 $(call tune,quantized int8,         $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
-$(call tune,recurrent sort,         $(if $(WASM),$(WIDE)), -Os)
+$(call tune,batch_norm cross_entropy pool recurrent sort, $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
 $(call tune,normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
