@@ -67,7 +67,7 @@ $(if $(WASM),$(BUILD)/python/%.o,$(patsubst %,$(BUILD)/python/%.o,dlpack profile
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
 # What takes little of the time of a page.
-SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex index nonzero scan) $(patsubst %,$(BUILD)/core/%.o,check dtype \
+SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex copy index nonzero scan sort) $(patsubst %,$(BUILD)/core/%.o,check dtype \
     element error library observer optable platform transfer wrap)
 $(if $(WASM),$(SELDOM_IN_PAGES): TUNE = -Os)
 $(call tune,pointwise,              $(WIDE),         $(COMPACT) $(ALIGN))
@@ -78,7 +78,6 @@ $(call tune,matmul attention conv layer stage,  $(BASE) $(WIDE), $(COMPACT) $(PE
 $(call tune,quantized int8,         $(if $(WASM),,$(WIDE)), $(COMPACT) $(PEEL))
 $(call tune,quantized int8,         $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
-$(call tune,batch_norm cross_entropy pool recurrent sort, $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
 $(call tune,normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
