@@ -176,12 +176,14 @@ def test_the_result_is_written_and_given_back(name: str, call: Any) -> None:
     call(Listening(norch, name, heard))
     wanted = heard[0]
     out = room_for(wanted)
+    before = [x._version for x in tensors_of(out)]
     heard.clear()
     call(Listening(Asking(norch, name, out), name, heard))
     (found,) = heard
     for given, one, value in zip(tensors_of(out), tensors_of(found), tensors_of(wanted), strict=True):
         assert one is given
         assert equal(one, value), f"{name}: {one} instead of {value}"
+    assert all(x._version > version for x, version in zip(tensors_of(out), before, strict=True)), "a write unseen"
     assert type(found) is type(wanted)
 
 
@@ -218,6 +220,26 @@ def test_what_makes_tensors_computes_in_the_dtype_of_out(torch: Any, dtype: str)
 
     for found, wanted in zip(made(norch), made(torch), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(
+    ("call", "value", "dtype", "of_out"),
+    [
+        ("sum", 1e38, "float32", "float64"),  # infinite in float32
+        ("cumsum", 1e38, "float32", "float64"),
+        ("sum", 5e4, "float16", "float32"),
+        ("sum", True, "bool", "bool"),
+        ("prod", 100, "int8", "int8"),
+        ("sum", 3, "int64", "float32"),
+    ],
+)
+def test_sums_compute_in_the_dtype_of_out(torch: Any, call: str, value: Any, dtype: str, of_out: str) -> None:
+    def result(t: Any) -> Any:
+        x = t.full((3, 10), value, dtype=getattr(t, dtype))
+        out = t.empty(x.shape if call == "cumsum" else (3,), dtype=getattr(t, of_out))
+        return getattr(t, call)(x, 1, out=out).numpy()
+
+    np.testing.assert_allclose(result(norch), result(torch), rtol=1e-14)
 
 
 def test_an_empty_tensor_takes_the_shape_silently() -> None:
