@@ -19,7 +19,7 @@ from ..ops.composed.products import addmm as _addmm_dense
 from ..ops.matmul import mm as _mm_dense
 from ..tensor import Tensor
 from .calls import HANDLERS as _HANDLERS
-from .coo import SparseTensor, terms
+from .coo import SparseTensor, indices_and_values
 from .reductions import softmax_of, summed
 
 __all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
@@ -58,7 +58,9 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:  # noqa: A
     """
     if not isinstance(input, SparseTensor):
         return input.sum(dtype=dtype) if dim is None else input.sum(dim, dtype=dtype)
-    return terms(input)[1].sum(dtype=dtype) if dim is None else summed(input, dim, False, dtype, "sparse.sum")
+    return (
+        indices_and_values(input)[1].sum(dtype=dtype) if dim is None else summed(input, dim, False, dtype, "sparse.sum")
+    )
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:  # noqa: A002

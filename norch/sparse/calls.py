@@ -22,7 +22,20 @@ from ..tensor import Tensor
 from . import coo as _coo
 from . import reductions as _reductions  # noqa: F401  (declares operations, as the next)
 from . import shapes as _shapes  # noqa: F401
-from .coo import HANDLERS, OWN, SparseTensor, coalesced, elements, find, keys, like, made, of, refusal, terms
+from .coo import (
+    HANDLERS,
+    OWN,
+    SparseTensor,
+    coalesced,
+    find,
+    flat_indices,
+    implements,
+    indices_and_values,
+    like,
+    refusal,
+    unchecked,
+    values_at,
+)
 
 HANDLERS.update(is_contiguous=lambda self, **_: False, is_pinned=lambda self: False)
 
@@ -50,7 +63,7 @@ def call(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     return handler(*args, **{key: value for key, value in kwargs.items() if key != "out"})
 
 
-@of("grad")
+@implements("grad")
 def grad(*args: Any, **kwargs: Any) -> Any:
     """autograd.grad(), whose walk adds and passes on gradients as other operations."""
     return override.entry_of(gradients.grad).original(*args, **kwargs)
@@ -106,7 +119,7 @@ _LINEAR = "neg negative positive conj conj_physical resolve_conj resolve_neg rea
 def _by_element(name: str, is_linear: bool) -> Callable[..., Any]:
     def compute(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
         x = input if is_linear else coalesced(input)
-        at, values = terms(x)
+        at, values = indices_and_values(x)
         found = getattr(Tensor, name)
         return like(x, at, found.__get__(values) if isinstance(found, property) else found(values, *args, **kwargs))
 
@@ -127,7 +140,7 @@ def _check_both(a: SparseTensor, b: SparseTensor, name: str) -> None:
         raise refusal(f"{name} of {a.sparse_dim()} and {b.sparse_dim()} sparse dimensions")
 
 
-@of("add")
+@implements("add")
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """input + alpha * other: of two sparse tensors, or of a dense one and a sparse one."""
     if not isinstance(other, SparseTensor):
@@ -137,16 +150,16 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     if not isinstance(input, SparseTensor):
         if not isinstance(input, Tensor):
             raise refusal("add to a number")
-        at, values = terms(other)
+        at, values = indices_and_values(other)
         dtype = (input.new_empty(1) + values.new_empty(1)).dtype
         return _added(input.to(dtype, copy=True), other, alpha)
     _check_both(input, other, "add")
-    (at, values), (other_at, others) = terms(input), terms(other)
+    (at, values), (other_at, others) = indices_and_values(input), indices_and_values(other)
     others = others if alpha == 1 else others * alpha
     if at is other_at:
         return like(input, at, values + others)
     dtype = (values.new_empty(1) + others.new_empty(1)).dtype
-    out = made(cat([at, other_at], 1), cat([values.to(dtype), others.to(dtype)]), input.shape)
+    out = unchecked(cat([at, other_at], 1), cat([values.to(dtype), others.to(dtype)]), input.shape)
     return coalesced(out) if input.is_coalesced() and other.is_coalesced() else out
 
 
@@ -154,7 +167,7 @@ def _added(x: Tensor, other: SparseTensor, alpha: Any) -> Tensor:
     """Adds alpha times a sparse tensor to a dense one, in place."""
     if x.shape != other.shape:
         raise ShapeError(f"add: a sparse tensor of shape {tuple(other.shape)} and a dense one of {tuple(x.shape)}")
-    at, values = terms(other)
+    at, values = indices_and_values(other)
     values = _fits(values if alpha == 1 else values * alpha, x, "add").to(x.dtype)
     if len(at) == 1:
         return x.index_add_(0, at[0], values)
@@ -163,52 +176,52 @@ def _added(x: Tensor, other: SparseTensor, alpha: Any) -> Tensor:
     return x.index_put_(tuple(at), values, accumulate=True)
 
 
-@of("sub subtract")
+@implements("sub subtract")
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """add() of the negative."""
     return add(input, other, alpha=-alpha)
 
 
-@of("mul multiply")
+@implements("mul multiply")
 def mul(input: Any, other: Any) -> Any:  # noqa: A002
     """The product with a number, a dense tensor that broadcasts to this one, or a sparse one."""
     x, y = (input, other) if isinstance(input, SparseTensor) else (other, input)
     if _is_number(y):
-        at, values = terms(x)
+        at, values = indices_and_values(x)
         return like(x, at, values * y)
     if not isinstance(y, SparseTensor):
         if not isinstance(y, Tensor):
             raise TypeError(f"mul: expected a number or a tensor, not {type(y).__name__}")
-        at, values = terms(x)
-        return like(x, at, values * elements(y.expand(x.shape), at))
+        at, values = indices_and_values(x)
+        return like(x, at, values * values_at(y.expand(x.shape), at))
     _check_both(x, y, "mul")
     x, y = coalesced(x), coalesced(y)
-    (at, values), (other_at, others) = terms(x), terms(y)
+    (at, values), (other_at, others) = indices_and_values(x), indices_and_values(y)
     if at is other_at:
         return like(x, at, values * others)
     if not len(others):
         return like(x, at[:, :0], values[:0] * others)
-    where, found = find(keys(other_at, y.shape), keys(at, x.shape))
+    where, found = find(flat_indices(other_at, y.shape), flat_indices(at, x.shape))
     return like(x, at[:, found], values[found] * others[where[found]])
 
 
-@of("div divide true_divide")
+@implements("div divide true_divide")
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A002
     """The quotient by a number."""
     if not isinstance(input, SparseTensor) or not _is_number(other):
         raise Error("div: Sparse division requires a scalar or zero-dim dense tensor divisor")
     x = input if rounding_mode is None else coalesced(input)
-    at, values = terms(x)
+    at, values = indices_and_values(x)
     return like(x, at, values.div(other, rounding_mode=rounding_mode))
 
 
-@of("floor_divide __floordiv__")
+@implements("floor_divide __floordiv__")
 def floor_divide(input: Any, other: Any) -> Any:  # noqa: A002
     """div() rounded down."""
     return div(input, other, rounding_mode="floor")
 
 
-@of("pow")
+@implements("pow")
 def power(input: Any, exponent: Any) -> Any:  # noqa: A002
     """Each stored element to the power of a number other than 0."""
     if not isinstance(input, SparseTensor) or not isinstance(exponent, (int, float, complex)):
@@ -216,7 +229,7 @@ def power(input: Any, exponent: Any) -> Any:  # noqa: A002
     if exponent == 0:
         raise Error("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
     x = coalesced(input)
-    at, values = terms(x)
+    at, values = indices_and_values(x)
     return like(x, at, values**exponent)
 
 
@@ -239,11 +252,11 @@ def _fits(y: Any, x: Any, name: str) -> Any:
 def _become(x: SparseTensor, y: Any, name: str) -> SparseTensor:
     """Puts the elements of y into x."""
     _fits(y, x, name)
-    x._at, x._numbers, x._sorted, x._distinct = y._at, y._numbers.to(x.dtype), y._sorted, y._distinct
+    x._coordinates, x._stored, x._sorted, x._distinct = y._coordinates, y._stored.to(x.dtype), y._sorted, y._distinct
     return x
 
 
-@of("add_")
+@implements("add_")
 def add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """add() in place."""
     if not isinstance(self, SparseTensor):
@@ -252,13 +265,13 @@ def add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     return _become(self, add(self, other, alpha=alpha), "add_")
 
 
-@of("sub_ subtract_")
+@implements("sub_ subtract_")
 def sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """sub() in place."""
     return add_(self, other, alpha=-alpha)
 
 
-@of("mul_ multiply_")
+@implements("mul_ multiply_")
 def mul_(self: Any, other: Any) -> Any:
     """mul() in place."""
     if not isinstance(self, SparseTensor):
@@ -267,7 +280,7 @@ def mul_(self: Any, other: Any) -> Any:
     return _become(self, mul(self, other), "mul_")
 
 
-@of("div_ divide_ true_divide_")
+@implements("div_ divide_ true_divide_")
 def div_(self: Any, other: Any) -> Any:
     """div() in place."""
     if not isinstance(self, SparseTensor):
@@ -276,21 +289,21 @@ def div_(self: Any, other: Any) -> Any:
     return _become(self, div(self, other), "div_")
 
 
-@of("neg_ negative_")
+@implements("neg_ negative_")
 def neg_(self: Any) -> Any:
     """neg() in place."""
     _writable(self, "neg_")
-    return _become(self, like(self, self._at, -self._numbers), "neg_")
+    return _become(self, like(self, self._coordinates, -self._stored), "neg_")
 
 
-@of("zero_")
+@implements("zero_")
 def zero_(self: Any) -> Any:
     """Stores no element."""
     _writable(self, "zero_")
     return _become(self, empty_of(self), "zero_")
 
 
-@of("copy_")
+@implements("copy_")
 def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Copies a sparse tensor into this one."""
     if not isinstance(self, SparseTensor) or not isinstance(src, SparseTensor):
@@ -303,20 +316,20 @@ def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
 # ---- copies and conversions ----------------------------------------------------------------------------------------
 
 
-@of("clone")
+@implements("clone")
 def clone(input: Any, *, memory_format: Any = None) -> Any:  # noqa: A002
     """A copy."""
-    at, values = terms(input)
+    at, values = indices_and_values(input)
     return like(input, at.clone(), values.clone())
 
 
-@of("detach data detach_copy")
+@implements("detach data detach_copy")
 def detach(self: Any) -> Any:
     """The same elements without history."""
-    return like(self, self._at, self._numbers)
+    return like(self, self._coordinates, self._stored)
 
 
-@of("to")
+@implements("to")
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     """In another dtype, or on another device."""
     if not isinstance(self, SparseTensor):  # the dense tensor is to be as a sparse one
@@ -324,14 +337,14 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self.to(other.device, other.dtype, *rest, **kwargs)
     if args and isinstance(args[0], Tensor):
         args = (args[0].device, args[0].dtype, *args[1:])
-    at, values = terms(self)
+    at, values = indices_and_values(self)
     found = values.to(*args, **kwargs)
     return self if found is values else like(self, at.to(found.device), found)
 
 
 def _converted(name: str) -> Callable[..., Any]:
     def convert(self: Any, *args: Any, **kwargs: Any) -> Any:
-        at, values = terms(self)
+        at, values = indices_and_values(self)
         found = getattr(values, name)(*args, **kwargs)
         return self if found is values else like(self, at.to(found.device), found)
 
@@ -344,15 +357,15 @@ HANDLERS.update(
 )
 
 
-@of("type")
+@implements("type")
 def type_of(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of its type, or the tensor in another dtype."""
     if dtype is not None:
         return _converted("type")(self, dtype)
-    return self._numbers.type().replace(".", ".sparse.")
+    return self._stored.type().replace(".", ".sparse.")
 
 
-@of("type_as")
+@implements("type_as")
 def type_as(self: Any, other: Any) -> Any:
     """In the dtype of another tensor."""
     return self.to(other.device, other.dtype)
@@ -364,10 +377,10 @@ def empty_of(x: Any, size: Any = None, dtype: Any = None, device: Any = None) ->
     n = x.sparse_dim() if len(size) == x.ndim else len(size)
     device = x.device if device is None else device
     at = zeros(n, 0, dtype=int64, device=device)
-    return made(at, zeros(0, *size[n:], dtype=dtype or x.dtype, device=device), size, True)
+    return unchecked(at, zeros(0, *size[n:], dtype=dtype or x.dtype, device=device), size, True)
 
 
-@of("zeros_like empty_like")
+@implements("zeros_like empty_like")
 def zero_like(
     input: Any,
     *,
@@ -385,7 +398,7 @@ def zero_like(
     return empty_of(input, None, dtype, device).requires_grad_(requires_grad)
 
 
-@of("new_zeros new_empty")
+@implements("new_zeros new_empty")
 def new_zeros(
     self: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
 ) -> Any:

@@ -1,9 +1,9 @@
 """SparseTensor: the coordinates of the elements that are stored, and their values. All others are 0.
 
-The tensor that C has is one of the device "meta", of the same shape and dtype: a call that passes calls.py by finds no
-elements there, and raises an exception. A gradient of a sparse tensor is sparse too. terms() leads from a tensor to its
-values, and made() back; operations on values between them have the derivatives that they have anyway. That needs
-coordinates without duplicates, as each of several would get the whole gradient.
+The tensor that C has is one of the device "meta", of the same shape and dtype: a call that passes calls.py by finds
+no elements there, and raises an exception. A gradient of a sparse tensor is sparse too. indices_and_values() leads
+from a tensor to its values, and unchecked() back; operations on values between them have the derivatives that they
+have anyway. That needs coordinates without duplicates, as each of several would get the whole gradient.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ call: Any = None  # call(func, args, kwargs) of calls.py, which sets it: what fu
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
-def of(names: str) -> Callable[[Any], Any]:
+def implements(names: str) -> Callable[[Any], Any]:
     """Declares what computes the functions, methods and attributes of these names."""
 
     def declare(function: Any) -> Any:
@@ -59,15 +59,15 @@ class SparseTensor(Tensor):
     """A tensor of the layout norch.sparse_coo, which norch.sparse_coo_tensor() and to_sparse() make. calls.py has its
     operations, those of PyTorch; others raise NotImplementedError.
 
-    _at         the coordinates (sparse_dim, nnz), int64
-    _numbers    the values (nnz, *dense sizes), without history
-    _sorted     whether the coordinates are known to ascend without duplicates, as is_coalesced() says
-    _distinct   whether they are known to have no duplicates
+    _coordinates  the coordinates (sparse_dim, nnz), int64
+    _stored       the values (nnz, *dense sizes), without history
+    _sorted       whether the coordinates are known to ascend without duplicates, as is_coalesced() says
+    _distinct     whether they are known to have no duplicates
     """
 
-    __slots__ = ("_at", "_distinct", "_numbers", "_sorted")
-    _at: Tensor
-    _numbers: Tensor
+    __slots__ = ("_coordinates", "_distinct", "_sorted", "_stored")
+    _coordinates: Tensor
+    _stored: Tensor
     _sorted: bool
     _distinct: bool
 
@@ -76,10 +76,10 @@ class SparseTensor(Tensor):
     shape = property(lib.norch_size_of)
     dtype = property(lib.norch_dtype_of)
     layout = property(lambda self: layout_named("sparse_coo"))
-    device = property(lambda self: self._numbers.device)
-    is_cuda = property(lambda self: self._numbers.is_cuda)
-    is_cpu = property(lambda self: self._numbers.is_cpu)
-    is_meta = property(lambda self: self._numbers.is_meta)
+    device = property(lambda self: self._stored.device)
+    is_cuda = property(lambda self: self._stored.is_cuda)
+    is_cpu = property(lambda self: self._stored.is_cpu)
+    is_meta = property(lambda self: self._stored.is_meta)
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
         raise TypeError("SparseTensor: norch.sparse_coo_tensor() makes one")
@@ -90,21 +90,23 @@ class SparseTensor(Tensor):
 
     def sparse_dim(self) -> int:
         """The number of the dimensions that coordinates are of, the first ones."""
-        return self._at.shape[0]
+        return self._coordinates.shape[0]
 
     def dense_dim(self) -> int:
         """The number of dimensions of a value."""
-        return self._numbers.ndim - 1
+        return self._stored.ndim - 1
 
     def _nnz(self) -> int:
-        return self._at.shape[1]
+        return self._coordinates.shape[1]
 
     def is_coalesced(self) -> bool:
         """Whether the coordinates are known to ascend without duplicates."""
         return self._sorted
 
     def _coalesced_(self, is_coalesced: bool) -> SparseTensor:
-        self._sorted = is_coalesced and checked(self._at, self._numbers, self.shape, True, "_coalesced_")._sorted
+        self._sorted = (
+            is_coalesced and checked(self._coordinates, self._stored, self.shape, True, "_coalesced_")._sorted
+        )
         self._distinct = self._distinct or self._sorted
         return self
 
@@ -113,18 +115,18 @@ class SparseTensor(Tensor):
         return coalesced(self)
 
     def _indices(self) -> Tensor:
-        return self._at
+        return self._coordinates
 
     def _values(self) -> Tensor:
-        return self._numbers.detach()
+        return self._stored.detach()
 
     def indices(self) -> Tensor:
         """The coordinates (sparse_dim, nnz) of a coalesced tensor."""
-        return self._ready("indices")._at
+        return self._ready("indices")._coordinates
 
     def values(self) -> Tensor:
         """The values (nnz, *dense sizes) of a coalesced tensor, which they share. Gradients flow back through them."""
-        return terms(self._ready("values"))[1]
+        return indices_and_values(self._ready("values"))[1]
 
     def _ready(self, name: str) -> SparseTensor:
         if not self._sorted:
@@ -133,9 +135,9 @@ class SparseTensor(Tensor):
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense tensor. Its gradient arrives at the coordinates of this one, whatever masked_grad is."""
-        at, values = terms(self)
-        flat = zeros(flattened(self), dtype=_summed_in(self.dtype), device=self.device)
-        out = flat.index_add(0, keys(at, self.shape), values.to(flat.dtype)).view(self.shape)
+        at, values = indices_and_values(self)
+        flat = zeros(flat_shape(self), dtype=_summed_in(self.dtype), device=self.device)
+        out = flat.index_add(0, flat_indices(at, self.shape), values.to(flat.dtype)).view(self.shape)
         return out.to(self.dtype if dtype is None else dtype)
 
     def backward(self, gradient: Any = None, *args: Any, **kwargs: Any) -> None:
@@ -148,12 +150,12 @@ class SparseTensor(Tensor):
         raise refusal("as_subclass")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt_sparse, (self._at, self._numbers, tuple(self.shape), self._sorted, self.requires_grad)
+        return rebuilt_sparse, (self._coordinates, self._stored, tuple(self.shape), self._sorted, self.requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if not self.is_leaf:
             raise Error("deepcopy: only leaves can be copied; detach() this tensor first")
-        out = memo[id(self)] = like(self, self._at.clone(), self._numbers.clone())
+        out = memo[id(self)] = like(self, self._coordinates.clone(), self._stored.clone())
         out.requires_grad_(self.requires_grad)
         out.grad = None if self.grad is None else self.grad.clone()
         return out
@@ -170,8 +172,8 @@ class SparseTensor(Tensor):
         elif self.requires_grad:
             notes.append("requires_grad=True")
         lines = (
-            nested("tensor(indices=", self._at),
-            nested("       values=", self._numbers),
+            nested("tensor(indices=", self._coordinates),
+            nested("       values=", self._stored),
             "       " + ", ".join(notes),
         )
         return ",\n".join(lines) + ")"
@@ -188,7 +190,7 @@ OWN = dict(vars(SparseTensor))  # of the class, before override.py puts other me
 # ---- coordinates ---------------------------------------------------------------------------------------------------
 
 
-def keys(at: Tensor, shape: Any) -> Tensor:
+def flat_indices(at: Tensor, shape: Any) -> Tensor:
     """The position of each coordinate (sparse_dim, nnz) among the elements of shape, in order: (nnz,)."""
     sizes = shape[: len(at)]
     if len(sizes) == 1:
@@ -197,8 +199,8 @@ def keys(at: Tensor, shape: Any) -> Tensor:
     return (at * as_tensor(steps if sizes else [], dtype=int64, device=at.device).view(-1, 1)).sum(0)
 
 
-def flattened(x: SparseTensor) -> tuple[int, ...]:
-    """The shape of x with all sparse dimensions in one, where keys() is the index."""
+def flat_shape(x: SparseTensor) -> tuple[int, ...]:
+    """The shape of x with all sparse dimensions in one, where flat_indices() is the index."""
     n = x.sparse_dim()
     return math.prod(x.shape[:n]), *x.shape[n:]
 
@@ -209,7 +211,7 @@ def find(known: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     return where, known[where] == wanted
 
 
-def matches(known: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+def equal_pairs(known: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
     """All pairs (i, j) with known[i] == wanted[j], known in ascending order."""
     first = searchsorted(known, wanted)
     counts = searchsorted(known, wanted, right=True) - first
@@ -228,31 +230,33 @@ def groups(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 # ---- from values to tensors, and back ------------------------------------------------------------------------------
 
 
-def made(at: Tensor, values: Tensor, shape: Any, is_sorted: bool = False, is_distinct: bool = False) -> SparseTensor:
+def unchecked(
+    at: Tensor, values: Tensor, shape: Any, is_sorted: bool = False, is_distinct: bool = False
+) -> SparseTensor:
     """A sparse tensor of coordinates, which are not checked, and values, whose history it continues."""
     unseen("a sparse tensor holds elements that a replay would not see")
     out: Any = adopt(SparseTensor, empty(shape, dtype=values.dtype, device="meta"))
-    out._at, out._numbers, out._sorted, out._distinct = at, values.detach(), is_sorted, is_sorted or is_distinct
+    out._coordinates, out._stored, out._sorted, out._distinct = at, values.detach(), is_sorted, is_sorted or is_distinct
     if mode.enabled and (edge := gradient_edge(values)) is not None:
         out._node = SparseCooTensor(edge, at)
     return out
 
 
 def like(x: SparseTensor, at: Tensor, values: Tensor, shape: Any = None) -> SparseTensor:
-    """made() of coordinates that are ordered, and distinct, as those of x."""
-    return made(at, values, x.shape if shape is None else shape, x._sorted, x._distinct)
+    """unchecked() of coordinates that are ordered, and distinct, as those of x."""
+    return unchecked(at, values, x.shape if shape is None else shape, x._sorted, x._distinct)
 
 
-def terms(x: SparseTensor) -> tuple[Tensor, Tensor]:
+def indices_and_values(x: SparseTensor) -> tuple[Tensor, Tensor]:
     """(coordinates, values) whose sum x is. The values have the history of x."""
     unseen("a sparse tensor holds elements that a replay would not see")
     if not mode.enabled or gradient_edge(x) is None:
-        return x._at, x._numbers
+        return x._coordinates, x._stored
     if not x._distinct:
         x = coalesced(x)
-    values = x._numbers.detach()
+    values = x._stored.detach()
     values._node = SparseValues(gradient_edge(x), x)
-    return x._at, values
+    return x._coordinates, values
 
 
 class SparseCooTensor(Node):
@@ -265,7 +269,7 @@ class SparseCooTensor(Node):
         self.at = at
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        return (elements(g, self.at),)
+        return (values_at(g, self.at),)
 
 
 class SparseValues(Node):
@@ -275,10 +279,10 @@ class SparseValues(Node):
 
     def __init__(self, edge: Any, x: SparseTensor):
         super().__init__(edge)
-        self.at, self.shape, self.is_sorted = x._at, x.shape, x._sorted
+        self.at, self.shape, self.is_sorted = x._coordinates, x.shape, x._sorted
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
-        return (made(self.at, g, self.shape, self.is_sorted, True),)
+        return (unchecked(self.at, g, self.shape, self.is_sorted, True),)
 
 
 class Coalesce(Node):
@@ -290,19 +294,19 @@ class Coalesce(Node):
         return (g,)
 
 
-def elements(x: Any, at: Tensor) -> Tensor:
+def values_at(x: Any, at: Tensor) -> Tensor:
     """The elements of x, dense or sparse, at these coordinates: (nnz, *dense sizes)."""
     n = len(at)
     if not isinstance(x, SparseTensor):
-        return x.reshape(math.prod(x.shape[:n]), *x.shape[n:]).index_select(0, keys(at, x.shape))
-    if x._distinct and x._at is at:
-        return terms(x)[1]
+        return x.reshape(math.prod(x.shape[:n]), *x.shape[n:]).index_select(0, flat_indices(at, x.shape))
+    if x._distinct and x._coordinates is at:
+        return indices_and_values(x)[1]
     if x.sparse_dim() != n:
         raise refusal(f"elements at coordinates of {n} dimensions, of one with {x.sparse_dim()} sparse dimensions")
-    own, values = terms(coalesced(x))
+    own, values = indices_and_values(coalesced(x))
     if not len(values):
         return values.sum(0, dtype=values.dtype).expand(at.shape[1], *values.shape[1:])  # zeros, with their history
-    where, found = find(keys(own, x.shape), keys(at, x.shape))
+    where, found = find(flat_indices(own, x.shape), flat_indices(at, x.shape))
     return values[where].where(found.view(-1, *[1] * x.dense_dim()), 0)  # a product would make NaN of an infinity
 
 
@@ -315,14 +319,14 @@ def coalesced(x: SparseTensor) -> SparseTensor:
     """x.coalesce()."""
     if x._sorted:
         return x
-    key, at, values = keys(x._at, x.shape), x._at, x._numbers
+    key, at, values = flat_indices(x._coordinates, x.shape), x._coordinates, x._stored
     if not bool((key[1:] > key[:-1]).all()):
         order, starts, group = groups(key)
         at, values = at[:, order[starts]], values[order]
         if not x._distinct:
             sums = zeros(at.shape[1], *values.shape[1:], dtype=_summed_in(x.dtype), device=values.device)
             values = sums.index_add_(0, group, values.to(sums.dtype)).to(x.dtype)
-    out = made(at, values, x.shape, True)
+    out = unchecked(at, values, x.shape, True)
     if mode.enabled and (edge := gradient_edge(x)) is not None:
         out._node = Coalesce(edge)
     return out
@@ -332,8 +336,8 @@ def coalesced(x: SparseTensor) -> SparseTensor:
 
 
 def checked(at: Any, values: Any, shape: Any, is_sorted: bool | None, name: str) -> SparseTensor:
-    """made() of coordinates and values from outside. ShapeError where they do not fit, BoundsError for a coordinate
-    that is not in shape."""
+    """unchecked() of coordinates and values from outside. ShapeError where they do not fit, BoundsError for a
+    coordinate that is not in shape."""
     at = at.to(int64)
     if values.ndim == 0:
         values = values.view(1)
@@ -359,9 +363,9 @@ def checked(at: Any, values: Any, shape: Any, is_sorted: bool | None, name: str)
                 raise BoundsError(
                     f"{name}: indices of dimension {dim} must be in [0, {size}), but range from {least} to {most}"
                 )
-    out = made(at, values, shape)
+    out = unchecked(at, values, shape)
     if is_sorted:
-        key = keys(at, shape)
+        key = flat_indices(at, shape)
         if not bool((key[1:] > key[:-1]).all()):
             raise Error(f"{name}: is_coalesced of indices that do not ascend, or have duplicates")
         out._sorted = out._distinct = True
@@ -412,7 +416,7 @@ def _from_dense(x: Tensor, sparse_dim: int) -> SparseTensor:
     """The elements of x that are not 0, of the first dimensions."""
     stored = x.detach() != 0
     at = (stored.flatten(sparse_dim).any(sparse_dim) if sparse_dim < x.ndim else stored).nonzero().T.contiguous()
-    return made(at, elements(x, at), x.shape, True)
+    return unchecked(at, values_at(x, at), x.shape, True)
 
 
 def to_sparse(
@@ -443,7 +447,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 
 
 # Functions of their own, as those that are methods may look for overrides first.
-@of("to_sparse to_sparse_coo")
+@implements("to_sparse to_sparse_coo")
 def _to_sparse(
     self: Tensor, sparse_dim: Any = None, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None
 ) -> Tensor:
@@ -463,11 +467,11 @@ def _to_sparse(
     return _from_dense(self, n)
 
 
-@of("sparse_mask")
+@implements("sparse_mask")
 def _sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     if not isinstance(mask, SparseTensor):
         raise TypeError(f"sparse_mask: mask must be a sparse tensor, not {type(mask).__name__}")
     if self.shape != mask.shape:
         raise ShapeError(f"sparse_mask: a mask of shape {tuple(mask.shape)} for {tuple(self.shape)}")
     mask = coalesced(mask)
-    return like(mask, mask._at, elements(self, mask._at))
+    return like(mask, mask._coordinates, values_at(self, mask._coordinates))

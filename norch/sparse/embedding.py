@@ -10,7 +10,7 @@ from ..autograd.record import gradient_edge
 from ..dtype import int64
 from ..ops.index import embedding_rows
 from ..tensor import Tensor
-from .coo import made
+from .coo import unchecked
 
 
 class SparseEmbedding(Node):
@@ -27,7 +27,7 @@ class SparseEmbedding(Node):
         if self.padding is not None:
             read = (index != self.padding).nonzero().view(-1)
             index, g = index[read], g.index_select(0, read)
-        return (made(index.unsqueeze(0), g, self.shape),)
+        return (unchecked(index.unsqueeze(0), g, self.shape),)
 
 
 def rows_of(table: Tensor, index: Tensor, padding: int | None) -> Tensor:

@@ -14,7 +14,7 @@ from ..errors import DTypeError, ShapeError
 from ..ops.copy import cat, stack
 from ..ops.create import empty
 from ..tensor import Tensor
-from .coo import SparseTensor, coalesced, made, matches, refusal, terms
+from .coo import SparseTensor, coalesced, equal_pairs, indices_and_values, refusal, unchecked
 
 PIECE = 1 << 18  # elements of rows that are read at once: what a cache holds, whatever the number of stored elements
 
@@ -86,21 +86,21 @@ def mm(a: Tensor, b: Tensor, name: str) -> Tensor:
     """The product of two matrices, of which at least one is sparse; it is sparse if both are."""
     _check(a, b, name)
     if not isinstance(a, SparseTensor):
-        at, values = terms(b)  # type: ignore[arg-type]
+        at, values = indices_and_values(b)  # type: ignore[arg-type]
         return Spread.apply(values, a.T, at[1], at[0], b.shape[1]).T
-    at, values = terms(a)
+    at, values = indices_and_values(a)
     if not isinstance(b, SparseTensor):
         return Spread.apply(values, b, at[0], at[1], a.shape[0])
-    own, others = terms(coalesced(b))
-    i, j = matches(own[0], at[1])
-    out = made(stack([at[0][j], own[1][i]]), values[j] * others[i], (a.shape[0], b.shape[1]))
+    own, others = indices_and_values(coalesced(b))
+    i, j = equal_pairs(own[0], at[1])
+    out = unchecked(stack([at[0][j], own[1][i]]), values[j] * others[i], (a.shape[0], b.shape[1]))
     return coalesced(out)
 
 
 def bmm(a: SparseTensor, b: Tensor, name: str) -> Tensor:
     """The products of a batch of sparse matrices (n, rows, inner) and one of dense ones (n, inner, columns)."""
     _check(a, b, name, 3)
-    (batch, row, column), values = terms(a)
+    (batch, row, column), values = indices_and_values(a)
     n, rows, inner = a.shape
     out = Spread.apply(values, b.reshape(n * inner, -1), batch * rows + row, batch * inner + column, n * rows)
     return out.view(n, rows, b.shape[2])

@@ -8,13 +8,13 @@ from ..errors import DTypeError, Error
 from ..ops.create import full, zeros
 from ..ops.view import axis
 from ..tensor import Tensor
-from .coo import SparseTensor, coalesced, groups, keys, like, made, of, refusal, terms
+from .coo import SparseTensor, coalesced, flat_indices, groups, implements, indices_and_values, like, refusal, unchecked
 from .products import bmm, product
 
 
 def summed(x: Any, dim: Any, keepdim: bool, dtype: Any, name: str) -> Any:
     """The sum over dimensions: dense where no sparse dimension is left, else sparse."""
-    at, values = terms(x)
+    at, values = indices_and_values(x)
     n = x.sparse_dim()
     dims = {axis(one, x.ndim, name) for one in (dim if isinstance(dim, (tuple, list)) else (dim,))}
     inner = [one - n + 1 for one in dims if one >= n]
@@ -26,33 +26,33 @@ def summed(x: Any, dim: Any, keepdim: bool, dtype: Any, name: str) -> Any:
     if not outer:
         return values.sum(0, dtype=dtype).view(shape)
     kept = at[outer] if not keepdim else at * at.new_tensor([[one in outer] for one in range(n)]).to(at.dtype)
-    return coalesced(made(kept, values, shape))
+    return coalesced(unchecked(kept, values, shape))
 
 
-@of("sum")
+@implements("sum")
 def total(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The sum of all elements, or over some dimensions; integers are added in int64."""
     if dim is None:
-        return terms(input)[1].sum(dtype=dtype)
+        return indices_and_values(input)[1].sum(dtype=dtype)
     if dtype is None and input.dtype.kind in "iub":
         dtype = input.new_empty(0).sum().dtype
     return summed(input, dim, keepdim, dtype, "sum")
 
 
-@of("norm")
+@implements("norm")
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:  # noqa: A002
     """The norm of all elements."""
     if dim is not None or keepdim or dtype is not None:
         raise refusal("norm over some dimensions")
-    return terms(coalesced(input))[1].reshape(-1).norm(2 if p in (None, "fro") else p)
+    return indices_and_values(coalesced(input))[1].reshape(-1).norm(2 if p in (None, "fro") else p)
 
 
-@of("any")
+@implements("any")
 def any_of(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
     """Whether an element is not 0."""
     if dim is not None:
         raise refusal("any over some dimensions")
-    return coalesced(input)._numbers.any()
+    return coalesced(input)._stored.any()
 
 
 def _in_order(x: Any, dtype: Any) -> SparseTensor:
@@ -67,9 +67,9 @@ def exponentials(x: Any, dim: int, dtype: Any, name: str) -> tuple[SparseTensor,
     x = _in_order(x, dtype)
     if x.dtype.kind != "f":
         raise DTypeError(f"{name}: expected floats, not {x.dtype}")
-    at, values = terms(x)
+    at, values = indices_and_values(x)
     others = [one for one in range(x.sparse_dim()) if one != dim]
-    key = keys(at[others], [x.shape[one] for one in others]) if others else at[0] * 0
+    key = flat_indices(at[others], [x.shape[one] for one in others]) if others else at[0] * 0
     order, starts, group = groups(key)
     place = group.new_empty(len(group)).index_copy_(0, order, group)  # of each element, the number of its slice
     count = int(starts.sum())
@@ -85,7 +85,7 @@ def softmax_of(x: Any, dim: int, dtype: Any, is_log: bool) -> Tensor:
     name = "log_softmax" if is_log else "softmax"
     if isinstance(x, SparseTensor) and (dim := axis(dim, x.ndim, name)) >= x.sparse_dim():
         x = _in_order(x, dtype)
-        at, values = terms(x)
+        at, values = indices_and_values(x)
         return like(x, at, getattr(values, name)(dim - x.sparse_dim() + 1))
     x, at, less, sums = exponentials(x, dim, dtype, name)
     return like(x, at, less - sums.log() if is_log else less.exp() / sums)
@@ -94,19 +94,19 @@ def softmax_of(x: Any, dim: int, dtype: Any, is_log: bool) -> Tensor:
 # ---- products ------------------------------------------------------------------------------------------------------
 
 
-@of("mm spmm dsmm matmul")
+@implements("mm spmm dsmm matmul")
 def multiplied(input: Any, mat2: Any = None, *, other: Any = None) -> Any:  # noqa: A002
     """The matrix product."""
     return product(input, other if mat2 is None else mat2, "matmul")
 
 
-@of("mv")
+@implements("mv")
 def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     """The product of a matrix and a vector."""
     return product(input, vec, "mv")
 
 
-@of("bmm")
+@implements("bmm")
 def batches(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The products of matrices in a batch."""
     if not isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
@@ -114,7 +114,7 @@ def batches(input: Any, mat2: Any) -> Any:  # noqa: A002
     return bmm(input, mat2, "bmm")
 
 
-@of("addmm")
+@implements("addmm")
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """beta * input + alpha * (mat1 @ mat2)."""
     if isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
@@ -125,7 +125,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return found if beta == 0 else found + (input if beta == 1 else input * beta)
 
 
-@of("linear")
+@implements("linear")
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
     """input @ weight.T + bias."""
     if isinstance(bias, SparseTensor):

@@ -12,10 +12,10 @@ from ..ops.copy import cat as cat_dense
 from ..ops.sort import sort
 from ..ops.view import axis
 from ..tensor import Tensor
-from .coo import SparseTensor, like, made, matches, of, refusal, terms
+from .coo import SparseTensor, equal_pairs, implements, indices_and_values, like, refusal, unchecked
 
 
-@of("permute")
+@implements("permute")
 def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
     """The dimensions in another order: sparse ones stay in front of dense ones."""
     wanted = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
@@ -27,14 +27,18 @@ def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
         raise Error("permute: transpositions between sparse and dense dimensions are not allowed")
     if order == list(range(input.ndim)):
         return input
-    at, values = terms(input)
+    at, values = indices_and_values(input)
     values = values.permute(0, *(one - n + 1 for one in order[n:]))
-    return made(
-        at[order[:n]], values, [input.shape[one] for one in order], False, input._distinct or at is not input._at
+    return unchecked(
+        at[order[:n]],
+        values,
+        [input.shape[one] for one in order],
+        False,
+        input._distinct or at is not input._coordinates,
     )
 
 
-@of("transpose swapaxes swapdims")
+@implements("transpose swapaxes swapdims")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
     """Two dimensions exchanged."""
     order = list(range(input.ndim))
@@ -43,7 +47,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
     return permute(input, order)
 
 
-@of("t T mT H mH adjoint")
+@implements("t T mT H mH adjoint")
 def matrix_transpose(self: Any) -> Any:
     """A matrix transposed."""
     if self.ndim != 2 and self.ndim:
@@ -51,7 +55,7 @@ def matrix_transpose(self: Any) -> Any:
     return transpose(self, 0, 1) if self.ndim else self
 
 
-@of("movedim moveaxis")
+@implements("movedim moveaxis")
 def movedim(input: Any, source: int, destination: int) -> Any:  # noqa: A002
     """A dimension at another place."""
     order = list(range(input.ndim))
@@ -59,11 +63,11 @@ def movedim(input: Any, source: int, destination: int) -> Any:  # noqa: A002
     return permute(input, order)
 
 
-@of("unsqueeze")
+@implements("unsqueeze")
 def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
     """A dimension of size 1: a sparse one, unless it lies between dense ones."""
     n, place = input.sparse_dim(), axis(dim, input.ndim + 1, "unsqueeze")
-    at, values = terms(input)
+    at, values = indices_and_values(input)
     shape = [*input.shape[:place], 1, *input.shape[place:]]
     if place > n:
         return like(input, at, values.unsqueeze(place - n + 1), shape)
@@ -72,14 +76,14 @@ def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
     )
 
 
-@of("select")
+@implements("select")
 def select(input: Any, dim: int, index: int) -> Any:  # noqa: A002
     """The part at an index of a dimension; dense where it was the last sparse one."""
     dim, n = axis(dim, input.ndim, "select"), input.sparse_dim()
     size, index = input.shape[dim], int64(index, "select: index")
     if not -size <= index < size:
         raise BoundsError(f"select: index {index} is out of bounds for dimension {dim} with size {size}")
-    at, values = terms(input)
+    at, values = indices_and_values(input)
     shape = [*input.shape[:dim], *input.shape[dim + 1 :]]
     if dim >= n:
         return like(input, at, values.select(dim - n + 1, index), shape)
@@ -87,10 +91,10 @@ def select(input: Any, dim: int, index: int) -> Any:  # noqa: A002
     values = values.index_select(0, there)
     if n == 1:
         return values.sum(0, dtype=values.dtype)
-    return made(cat_dense([at[:dim], at[dim + 1 :]])[:, there], values, shape, False, input._distinct)
+    return unchecked(cat_dense([at[:dim], at[dim + 1 :]])[:, there], values, shape, False, input._distinct)
 
 
-@of("__getitem__")
+@implements("__getitem__")
 def getitem(self: Any, index: Any) -> Any:
     """Integers, None, ... and whole slices."""
     given = index if isinstance(index, tuple) else (index,)
@@ -112,13 +116,13 @@ def getitem(self: Any, index: Any) -> Any:
     return x
 
 
-@of("index_select")
+@implements("index_select")
 def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     """The parts at these indices of a dimension, in their order."""
     dim, n = axis(dim, input.ndim, "index_select"), input.sparse_dim()
     if not isinstance(index, Tensor) or index.is_sparse or index.ndim > 1 or index.dtype.kind not in "iu":
         raise TypeError("index_select: index must be a vector of integers")
-    at, values = terms(input)
+    at, values = indices_and_values(input)
     shape = [*input.shape[:dim], index.numel(), *input.shape[dim + 1 :]]
     if dim >= n:
         return like(input, at, values.index_select(dim - n + 1, index), shape)
@@ -126,13 +130,13 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     if len(index) and not 0 <= int(index.min()) <= int(index.max()) < size:
         raise BoundsError(f"index_select: an index is out of bounds for dimension {dim} with size {size}")
     known, order = sort(at[dim], stable=True)
-    i, j = matches(known, index)
+    i, j = equal_pairs(known, index)
     taken = order[i]
     new = cat_dense([at[:dim, taken], j.unsqueeze(0), at[dim + 1 :, taken]])
-    return made(new, values.index_select(0, taken), shape, False, input._distinct)
+    return unchecked(new, values.index_select(0, taken), shape, False, input._distinct)
 
 
-@of("unbind")
+@implements("unbind")
 def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     """All parts of a dimension."""
     return tuple(input.select(dim, i) for i in range(input.shape[dim]))
@@ -148,7 +152,7 @@ def _sparse(tensors: Any, name: str) -> list[SparseTensor]:
     return listed
 
 
-@of("cat concat concatenate")
+@implements("cat concat concatenate")
 def cat(tensors: Any, dim: int = 0) -> Any:
     """Sparse tensors one behind another in a sparse dimension."""
     listed = _sparse(tensors, "cat")
@@ -160,17 +164,17 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     for i, x in enumerate(listed):
         if [*x.shape[:dim], *x.shape[dim + 1 :]] != [*first.shape[:dim], *first.shape[dim + 1 :]]:
             raise ShapeError(f"cat: shape {tuple(x.shape)} at position {i} does not fit {tuple(first.shape)}")
-        at, numbers = terms(x)
+        at, numbers = indices_and_values(x)
         moved = at.clone()
         moved[dim] += start
         coordinates.append(moved)
         values.append(numbers)
         start += x.shape[dim]
     shape = [*first.shape[:dim], start, *first.shape[dim + 1 :]]
-    return made(cat_dense(coordinates, 1), cat_dense(values), shape, False, all(x._distinct for x in listed))
+    return unchecked(cat_dense(coordinates, 1), cat_dense(values), shape, False, all(x._distinct for x in listed))
 
 
-@of("stack")
+@implements("stack")
 def stack(tensors: Any, dim: int = 0) -> Any:
     """Sparse tensors in a new sparse dimension."""
     listed = _sparse(tensors, "stack")
@@ -179,13 +183,13 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return cat([unsqueeze(x, dim) for x in listed], dim)
 
 
-@of("vstack row_stack")
+@implements("vstack row_stack")
 def vstack(tensors: Any) -> Any:
     """Matrices one below another."""
     return cat([x if x.ndim > 1 else unsqueeze(x, 0) for x in _sparse(tensors, "vstack")], 0)
 
 
-@of("hstack")
+@implements("hstack")
 def hstack(tensors: Any) -> Any:
     """Matrices side by side."""
     listed = _sparse(tensors, "hstack")

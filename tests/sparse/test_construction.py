@@ -147,13 +147,13 @@ def test_files_with_bad_indices_are_refused() -> None:
     ):
         file = io.BytesIO()
         bad = norch.sparse_coo_tensor([[0]], [1.0], (2,))
-        bad._at, bad._numbers, _, bad._sorted = norch.tensor(parts[0]), norch.tensor(parts[1]), None, parts[3]
+        bad._coordinates, bad._stored, _, bad._sorted = norch.tensor(parts[0]), norch.tensor(parts[1]), None, parts[3]
         norch.save(bad, file)
         file.seek(0)
         with pytest.raises(Error):
             norch.load(file)
     file = io.BytesIO()
-    bad._at, bad._numbers = norch.zeros(1, 1, dtype=norch.int64).expand(1, 10**12), norch.ones(1).expand(10**12)
+    bad._coordinates, bad._stored = norch.zeros(1, 1, dtype=norch.int64).expand(1, 10**12), norch.ones(1).expand(10**12)
     norch.save(bad, file)
     file.seek(0)
     with pytest.raises(Error, match="larger than its storage"):
