@@ -25,6 +25,7 @@ from ..autograd.node import Node
 from ..autograd.record import gradient_edge
 from ..dtype import bool_, get_default_dtype, int32, int64
 from ..errors import BoundsError, DTypeError, Error, ShapeError
+from ..ops._entry import rename_errors
 from ..ops.copy import cat
 from ..ops.create import arange, empty, ones, zeros
 from ..ops.sort import searchsorted, sort
@@ -372,6 +373,7 @@ def checked(at: Any, values: Any, shape: Any, is_sorted: bool | None, name: str)
     return out
 
 
+@rename_errors
 def sparse_coo_tensor(
     indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
