@@ -35,5 +35,5 @@ def expand_to(x: Any, meta: Handle) -> Any:
     return out if out._dtype == meta._dtype else out.to(meta.dtype)
 
 
-_SumTo = derivative("sum_to", layout=("x_meta",), grad=lambda g, x_meta: expand_to(g, x_meta), shares_grad=True)
+_SumTo = derivative("sum_to", grad=lambda g, x_meta: expand_to(g, x_meta), shares_grad=True)
 Expand = view_derivative("expand", grad=lambda g, x_meta: sum_to(g, x_meta))

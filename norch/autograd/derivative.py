@@ -56,7 +56,7 @@ def derivative(
     *,
     backward: Gradient | None = None,
     unread: dict[str, tuple[str, ...]] | None = None,
-    layout: tuple[str, ...] = (),
+    saves: tuple[str, ...] = (),
     others: tuple[str, ...] | None = None,
     tensors: tuple[str, ...] = (),
     add_to: Gradient | None = None,
@@ -71,7 +71,7 @@ def derivative(
 
     unread        for backward=, {input: the inputs whose elements its gradient does not read}. Where no gradient that
                   is wanted reads them, backward gets the meta tensor, and writes to the input are no error
-    layout        the order of _saved; by default the inputs come first
+    saves         the names of what _saved holds; by default those that a gradient needs, the inputs first
     others        the names of the other values that record() takes; by default those that the functions name
     tensors       which of these are tensors, or TensorHolders
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 outside a region, to whole in place
@@ -88,7 +88,7 @@ def derivative(
         needed = [tuple(one for one in parameters[0] if one != "needs_input_grad")]
         if unread is not None:
             needed = [tuple(one for one in needed[0] if one not in unread.get(name, ())) for name in inputs]
-    plan = SavePlan(inputs, needed, layout, others, tensors, unread or {})
+    plan = SavePlan(inputs, needed, saves, others, tensors, unread or {})
     declaration = backward, functions, parameters, needed, plan
     propagate = _propagate(*declaration)
     attributes = {
@@ -124,15 +124,14 @@ def propagate_by(wrap: Callable[[Gradient], Gradient], node_class: Any) -> Any:
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     """derivative() of a view, for record_view(). Gradient functions may name x_meta, step and arguments."""
-    layout = ("x_meta", "step", "arguments")
-    node_class = derivative(name, layout=layout, others=layout[1:], shares_grad=True, rounds_once=True, **declared)
+    node_class = derivative(name, others=("step", "arguments"), shares_grad=True, rounds_once=True, **declared)
     node_class.of_view = True
     return node_class
 
 
-def write_derivative(name: str, layout: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
+def write_derivative(name: str, saves: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
     """derivative() of a write of values into x, for record_write()."""
-    return derivative(name, ("x", "values"), layout=("values_meta", *layout), rounds_once=True, **declared)
+    return derivative(name, ("x", "values"), saves=("values_meta", *saves), rounds_once=True, **declared)
 
 
 def _by_input(name: str, inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:

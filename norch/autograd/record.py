@@ -53,7 +53,7 @@ def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], 
 
 def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> OpNode | None:
     """The node of a write of values, broadcast, into x or a copy of it; None if no gradient is wanted. It is made
-    before the write; finish_write() follows. saved: the values of the layout after values_meta.
+    before the write; finish_write() follows. saved: what it saves after values_meta.
 
     x is None for a view: the ViewWrite node of its base handles the former elements.
     """

@@ -22,7 +22,7 @@ class SavePlan:
 
     inputs      the names of the inputs that may have a gradient
     needed      for each input, the names that its gradient needs
-    layout      the names of the saved values, in the order of node._saved
+    saves       the names of the saved values, in the order of node._saved
     others      the names of the values that record() takes beside the inputs and the result
     frees       whether a tensor is saved. backward() then frees all; shapes, axes and numbers stay for another walk
     out         whether the result is saved
@@ -31,13 +31,13 @@ class SavePlan:
     selections  what select() returned, by its argument
     """
 
-    __slots__ = ("frees", "inputs", "layout", "needed", "others", "out", "selections", "tensors", "unread")
+    __slots__ = ("frees", "inputs", "needed", "others", "out", "saves", "selections", "tensors", "unread")
 
     def __init__(
         self,
         inputs: tuple[str, ...],
         needed: list[tuple[str, ...]],
-        layout: tuple[str, ...],
+        saves: tuple[str, ...],
         others: tuple[str, ...] | None,
         tensors: tuple[str, ...],
         unread: dict[str, tuple[str, ...]],
@@ -47,7 +47,7 @@ class SavePlan:
             others = tuple(name for name in used if name != "out" and name.removesuffix("_meta") not in inputs)
         self.inputs, self.others, self.tensors = inputs, others, tensors
         self.needed = needed if len(needed) == len(inputs) else needed * len(inputs)  # one function for all
-        self.layout = (layout if used else ()) or tuple(dict.fromkeys([*filter(used.__contains__, inputs), *used]))
+        self.saves = (saves if used else ()) or tuple(dict.fromkeys([*filter(used.__contains__, inputs), *used]))
         self.frees = not {*inputs, "out", *tensors}.isdisjoint(used)
         self.out = "out" in used
         self.unread = set(chain(*unread.values()))
@@ -55,7 +55,7 @@ class SavePlan:
 
     def select(self, wanted: int) -> str:
         """What a node saves if the gradients of the bit mask are wanted, the first input's bit being the highest: for
-        each value of the layout a character, whose code is
+        each value of `saves` a character, whose code is
 
             0        None
             1, 2 ..  an input, or after these a value of others
@@ -66,20 +66,20 @@ class SavePlan:
         instead = {name: f"{name}_meta" for name in self.unread - needed}
         codes = {name: 1 + i for i, name in enumerate((*self.inputs, *self.others))}
         codes |= {f"{name}_meta": 64 + i for i, name in enumerate(self.inputs)} | {"out": 127}
-        saved = [instead.get(name, name if name in needed else "") for name in self.layout]
+        saved = [instead.get(name, name if name in needed else "") for name in self.saves]
         selected = self.selections[wanted] = "".join(chr(codes[name]) if name else "\0" for name in saved)
         return selected
 
     def code_of(self, name: str) -> int:
         """The position of a saved value, with a flag if it is the result (32), or may hold tensors (64)."""
-        return self.layout.index(name) | 32 * (name == "out") | 64 * (name in self.tensors)
+        return self.saves.index(name) | 32 * (name == "out") | 64 * (name in self.tensors)
 
     def reader(self, parameters: tuple[str, ...]) -> Any:
         """A function of a node that returns the saved values of these names, after checking that they were neither
         freed nor written to. A saved result gets its history back."""
-        positions = [self.layout.index(name) for name in parameters]
+        positions = [self.saves.index(name) for name in parameters]
         count = len(positions)
-        in_order = count > 1 and positions == [*range(len(self.layout))]
+        in_order = count > 1 and positions == [*range(len(self.saves))]
         pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
         out_at = parameters.index("out") if "out" in parameters else -1
         if not self.frees:

@@ -47,7 +47,7 @@ def saved_positions(node_class: Any) -> dict[str, int]:
     needed = {name for names in plan.needed for name in names}
     names = _NAMES | _NAMES_OF.get(node_class.__name__, {})
     found = {}
-    for position, name in enumerate(plan.layout):
+    for position, name in enumerate(plan.saves):
         bare = name.removesuffix("_meta")
         if name in needed and bare in names:
             found[names[bare] + "_sym_sizes" * (bare != name)] = position

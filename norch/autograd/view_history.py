@@ -257,12 +257,12 @@ class Constant(Node):
 class ViewWrite(Node):
     """A base in which the region of a view was replaced."""
 
-    __slots__ = ("layout", "steps")
+    __slots__ = ("steps", "strides")
 
     def __init__(self, view: View, node: Node):
         super().__init__(view.base._node, node)
         self.steps = view.steps
-        self.layout = None if view.base.is_contiguous() else lib.norch_strides(view.base)
+        self.strides = None if view.base.is_contiguous() else lib.norch_strides(view.base)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         g = self._laid_out(g)
@@ -281,9 +281,9 @@ class ViewWrite(Node):
 
     def _laid_out(self, g: Any, copied: bool = False) -> Any:
         """g with the strides of the base; a copy where it has others, or a copy is asked for."""
-        if self.layout is None:
+        if self.strides is None:
             return g.clone() if copied else g.contiguous()
-        shape, stride = lib.norch_shape(g), self.layout
+        shape, stride = lib.norch_shape(g), self.strides
         if (orders := _order_of_axes(shape, stride)) is not None:
             g = g.permute(orders[0])
             return (g.clone() if copied else g.contiguous()).permute(orders[1])

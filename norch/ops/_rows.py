@@ -21,10 +21,6 @@ from ._autocast import casts_of, in_autocast
 from ._operand import kernel_operand, operand, refused
 
 OPCODES = {name: op for op, name in enumerate(listed(lib.norch_op_name))}
-UNARY_LAYOUT: tuple[str, ...] = ("x", "out")
-BINARY_LAYOUT: tuple[str, ...] = ("a", "b", "out")
-TERNARY_LAYOUT: tuple[str, ...] = ("a", "b", "c", "out")
-REDUCTION_LAYOUT: tuple[str, ...] = ("x", "out", "x_meta", "axes", "keepdim", "param")
 REDUCTION_OTHERS = ("axes", "keepdim", "dtype", "param")
 _FLOATS = constants["FLOAT32"], constants["FLOAT64"]
 

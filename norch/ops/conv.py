@@ -89,7 +89,6 @@ _ConvInput = derivative(
     grad_y=lambda g, weight, geometry: _conv(g, weight, None, geometry),
     grad_weight=lambda g, y, weight_meta, geometry: _conv_weight(g, y, geometry, plane_sizes(weight_meta)),
     grad_bias=_bias_grad,
-    layout=("y", "weight", "weight_meta", "geometry"),
     depends_on=2,
 )
 

@@ -218,7 +218,7 @@ def _cat_grad(g: Tensor, needs_input_grad: tuple[bool, ...], metas: Any, dim: in
     return tuple(parts)
 
 
-_Cat = derivative("cat", (), backward=_cat_grad, layout=("metas", "dim"), shares_grad=True)
+_Cat = derivative("cat", (), backward=_cat_grad, shares_grad=True)
 
 
 @takes_out
@@ -241,7 +241,7 @@ def _stack_grad(g: Tensor, needs_input_grad: tuple[bool, ...], dim: int) -> tupl
     return tuple(select(g, dim, i) if wanted else None for i, wanted in enumerate(needs_input_grad))
 
 
-_Stack = derivative("stack", (), backward=_stack_grad, layout=("metas", "dim"), shares_grad=True)
+_Stack = derivative("stack", (), backward=_stack_grad, saves=("metas", "dim"), shares_grad=True)
 
 
 def padded(x: Tensor, before: Sequence[int], after: Sequence[int], value: float) -> Tensor:

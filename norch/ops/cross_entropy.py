@@ -71,4 +71,4 @@ def _backward(g: Handle, x: Tensor, kept: _Kept) -> Tensor:
     return lib.norch_cross_entropy_backward(g, x, kept.target, kept.log_sums, kept.count, kept.ignored, kept.smoothing)
 
 
-_CrossEntropy = derivative("cross_entropy", ("x",), layout=("x", "kept"), tensors=("kept",), grad=_backward)
+_CrossEntropy = derivative("cross_entropy", ("x",), tensors=("kept",), grad=_backward)

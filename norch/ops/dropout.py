@@ -28,6 +28,4 @@ def dropped(x: Tensor, p: float) -> Tensor:
     return record(_Dropout, out, (x,), (mask, scale))
 
 
-_Dropout = derivative(
-    "dropout", layout=("mask", "scale"), tensors=("mask",), grad=lambda g, mask, scale: masked_scale(mask, g, scale)
-)
+_Dropout = derivative("dropout", tensors=("mask",), grad=lambda g, mask, scale: masked_scale(mask, g, scale))

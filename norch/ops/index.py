@@ -149,7 +149,6 @@ def mask_read(x: Tensor, mask: Any) -> Tensor:
 
 _IndexGet = derivative(
     "index_get",
-    layout=("x_meta", "index"),
     tensors=("index",),
     grad=lambda g, x_meta, index: index_write(zeros_of(x_meta, g, *index.tensors()), index, g, index.gradient_kind),
 )
@@ -538,7 +537,6 @@ def _embedding_grad(g: Tensor, table_meta: Tensor, index: Tensor, padding: int |
 _Embedding = derivative(
     "embedding",
     ("table",),
-    layout=("table_meta", "index", "padding", "by_frequency"),
     tensors=("index",),
     grad=_embedding_grad,
 )

@@ -72,10 +72,7 @@ def _nll_backward(g: Tensor, targets: Targets, x_meta: Handle) -> Tensor:
 
 _Nll = derivative(
     "nll",
-    layout=("x_meta", "targets"),
     tensors=("targets",),
     grad=lambda g, x_meta, targets: _nll_backward(g, targets, x_meta),
 )
-_NllBackward = derivative(
-    "nll_backward", ("g",), layout=("targets",), tensors=("targets",), grad=lambda g2, targets: nll(g2, targets)
-)
+_NllBackward = derivative("nll_backward", ("g",), tensors=("targets",), grad=lambda g2, targets: nll(g2, targets))

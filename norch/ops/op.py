@@ -32,13 +32,13 @@ F = TypeVar("F", bound=Any)  # a function or a property
 # {name: method or operator of Tensor}, declared in ops/; tensor.py adds them to the class.
 METHODS: dict[str, Any] = {}
 
-# For each form of row: its maker of functions, its inputs, the layout of its nodes. CHOICE rows are ternary.
+# For each form of row: its maker of functions, its inputs, what its nodes save. CHOICE rows are ternary.
 _FORMS: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
-    "unary": (_rows.unary, ("x",), _rows.UNARY_LAYOUT),
-    "binary": (_rows.binary, ("a", "b"), _rows.BINARY_LAYOUT),
-    "ternary": (_rows.ternary, ("a", "b", "c"), _rows.TERNARY_LAYOUT),
-    "choice": (_rows.ternary, ("a", "b", "c"), _rows.TERNARY_LAYOUT),
-    "reduce": (_rows.reduction, ("x",), _rows.REDUCTION_LAYOUT),
+    "unary": (_rows.unary, ("x",), ("x", "out")),  # as the in-place forms in _rows.py save it
+    "binary": (_rows.binary, ("a", "b"), ("a", "b", "out")),
+    "ternary": (_rows.ternary, ("a", "b", "c"), ("a", "b", "c", "out")),
+    "choice": (_rows.ternary, ("a", "b", "c"), ("a", "b", "c", "out")),
+    "reduce": (_rows.reduction, ("x",), ()),
 }
 
 
@@ -66,9 +66,9 @@ def op(
     """
     row = row or name
     form = lib.norch_op_form(OPCODES[row]).decode()
-    make, inputs, layout = _FORMS[form]
+    make, inputs, saves = _FORMS[form]
     others = _rows.REDUCTION_OTHERS if form == "reduce" else ()
-    node_class = derivative(name, inputs, layout=layout, others=others, **declared) if declared else None
+    node_class = derivative(name, inputs, saves=saves, others=others, **declared) if declared else None
     made = make(row, node_class, autocast) if autocast else make(row, node_class)
     function = named_function(policy(autocast)(made), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared

@@ -221,7 +221,7 @@ def _inplace(function: Any) -> Any:
         lib.norch_copy(self, result)
         node = result._node
         if node is not None and node.save_plan.out:  # of what was written, not of the result that was copied
-            at = node.save_plan.layout.index("out")
+            at = node.save_plan.saves.index("out")
             node._saved = (*node._saved[:at], alias(self), *node._saved[at + 1 :])
         finish_write(self, node, True)
         return self

@@ -45,7 +45,7 @@ def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
     return scatter_add_(zeros_of(x_meta, g, index), dim, index, g)
 
 
-Gather = derivative("gather", layout=("x_meta", "index", "dim"), tensors=("index",), grad=_gather_grad)
+Gather = derivative("gather", tensors=("index",), grad=_gather_grad)
 
 
 @method(moves=True, out=True)

@@ -42,9 +42,8 @@ def _softmax(x: Tensor, dim: int, dtype: DType | None, log: bool) -> Tensor:
     return record(_LogSoftmax if log else _Softmax, lib.norch_softmax(x, dim, log), (x,), (dim,))
 
 
-_LAYOUT = ("out", "dim")
-_Softmax = derivative("softmax", layout=_LAYOUT, grad=lambda g, out, dim: softmax_backward(g, out, dim))
-_LogSoftmax = derivative("log_softmax", layout=_LAYOUT, grad=lambda g, out, dim: _log_softmax_backward(g, out, dim))
+_Softmax = derivative("softmax", grad=lambda g, out, dim: softmax_backward(g, out, dim))
+_LogSoftmax = derivative("log_softmax", grad=lambda g, out, dim: _log_softmax_backward(g, out, dim))
 
 
 @differentiable(

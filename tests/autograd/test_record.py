@@ -52,7 +52,7 @@ def test_a_gradient_without_parameters_to_read_is_refused() -> None:
 
 def test_the_save_plan_is_made_of_the_names_of_parameters() -> None:
     plan = derivative("f", ("x", "y"), grad_x=lambda g, y, dim: g * y, grad_y=lambda g, out, x_meta: g * out).save_plan
-    assert plan.needed == [("y", "dim"), ("out", "x_meta")] and plan.layout == ("y", "dim", "out", "x_meta")
+    assert plan.needed == [("y", "dim"), ("out", "x_meta")] and plan.saves == ("y", "dim", "out", "x_meta")
     assert plan.others == ("dim",) and plan.frees and plan.out
     plan = derivative("f", ("x", "y"), backward=lambda g, needs_input_grad, dim: (g, g)).save_plan
     assert plan.needed == [("dim",), ("dim",)] and not (plan.frees or plan.out)
