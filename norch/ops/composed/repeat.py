@@ -12,7 +12,7 @@ from ...autograd.differentiable import differentiable
 from ...dtype import float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, DTypeError, ShapeError
-from .._operand import operand, tensor_of
+from .._operand import tensor_of
 from ..index import KINDS, index_select
 from ..op import OPCODES, method
 from ..reduce import sum_over
@@ -148,15 +148,18 @@ def _counts(repeats: Any, x: Tensor) -> Tensor:
 
 def _repeated(counts: Tensor) -> Tensor:
     """The indices 0 ... n - 1, each so many times."""
-    total = lib.norch_item(
-        lib.norch_reduce(_SUM, counts, None, False, float64.code, 0.0)
-    )  # exact as far as fits memory
+    # A sum in float64 is exact as far as fits memory.
+    total = lib.norch_item(lib.norch_reduce(_SUM, counts, None, False, float64.code, 0.0))
     if total >= 2.0**62:
         raise ArgumentError("repeat_interleave: the repeats add up to more than 2**62")
     ends, size = cumsum(counts, 0), int(total)
     if not counts._numel:
         return ends
     # At each place, the number of indices whose repetitions end there or before.
-    ending = lib.norch_full((size + 1,), int64_.code, 0.0, 0, (counts._device_type, counts._device_index))
-    ending = lib.norch_scatter(ending, KINDS["SCATTER_ADD"], 0, ends, operand(1), True)
+    device = (counts._device_type, counts._device_index)
+    ending, one = (
+        lib.norch_full((size + 1,), int64_.code, 0.0, 0, device),
+        lib.norch_full((), int64_.code, 1.0, 1, device),
+    )
+    ending = lib.norch_scatter(ending, KINDS["SCATTER_ADD"], 0, ends, one, True)
     return cumsum(lib.norch_slice(ending, 0, 0, size, 1), 0)
