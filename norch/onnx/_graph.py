@@ -13,7 +13,8 @@ from typing import Any
 
 from .._binding.library import constants, lib
 from ..dtype import DTYPES
-from ._calls import ENTRIES
+from . import _calls, _indices, _layers  # noqa: F401 (their entries)
+from ._entry import ENTRIES, merged
 from ._trace import VIEWS, Call, OnnxExporterError, Symbols, Trace, Value, numbers_in
 
 # The element types of ONNX (TensorProto.DataType) by norch's names.
@@ -46,11 +47,6 @@ class Ref:
     def is_static(self) -> bool:
         """Whether all sizes are numbers."""
         return all(type(size) is int for size in self.shape)
-
-
-def merged(values: tuple[Any, ...]) -> Any:
-    """The value if all are the same, else the tuple of them."""
-    return values[0] if all(value == values[0] for value in values) else values
 
 
 class Graph:
@@ -90,6 +86,13 @@ class Graph:
         given = [x.name if isinstance(x, Ref) else x for x in inputs]
         self.nodes.append(self.onnx.helper.make_node(op, given, names, name=names[0], **attributes))
         return names[0] if outputs == 1 else names
+
+    def step_of(self, op: str, dtype: int, ndim: int) -> Any:
+        """The body of a Scan: of what came before and a slice, of ndim axes each, what an operator gives, twice."""
+        helper, shape = self.onnx.helper, [None] * ndim
+        state, part, new, kept = (helper.make_tensor_value_info(n, self.type_of(dtype), shape) for n in "abcd")
+        nodes = [helper.make_node(op, ["a", "b"], ["c"]), helper.make_node("Identity", ["c"], ["d"])]
+        return helper.make_graph(nodes, op.lower(), [state, part], [new, kept])
 
     def initializer(self, tensor: Any, base: str) -> str:
         """A tensor of the file."""
@@ -173,6 +176,19 @@ class Graph:
             return self.size(sizes[0])
         return self.node("Concat", *map(self.size, sizes), axis=0)
 
+    def scalar_of(self, size: Size) -> str:
+        """A size as a 0-d tensor."""
+        whole = constants["INT64"]
+        return (
+            self.scalar(size, whole)
+            if type(size) is int
+            else self.node("Squeeze", self.size(size), self.number_list([0]))
+        )
+
+    def each(self, size: Size) -> list[int]:
+        """A size in each trace."""
+        return list(size) if isinstance(size, tuple) else [size] * len(self.traces)
+
     def text_of(self, size: Size) -> Any:
         """A size for the declaration of an input or output: a number or a name."""
         if type(size) is int:
@@ -201,6 +217,16 @@ class Graph:
             sizes[dynamic[0]] = -1
         return self.node("Reshape", x, self.ints(sizes), **({"allowzero": 1} if 0 in sizes else {}))
 
+    def part(self, x: Any, axis: int, start: Any, stop: Any, step: int = 1) -> str:
+        """x[start:stop:step] along an axis; bounds are cut as Python cuts them, by ONNX too."""
+        least = -(1 << 63) if step < 0 else 0
+        first = start if start is not None else (1 << 62 if step < 0 else 0)
+        last = stop if stop is not None else (least if step < 0 else 1 << 62)
+        if (first, last, step) == (0, 1 << 62, 1):
+            return x if isinstance(x, str) else x.name
+        bounds = self.ints([first]), self.ints([last])
+        return self.node("Slice", x, *bounds, self.number_list([axis]), self.number_list([step]))
+
     @property
     def call(self) -> Call:
         """The call whose rule runs, in the first trace."""
@@ -224,6 +250,9 @@ class Graph:
         if number not in self.names:
             name, tensor = values[0].name, values[0].tensor
             self.names[number] = self.initializer(tensor, name) if name else self._rebuilt(values)
+        if not self.names[number]:
+            made = values[0].call
+            self.refuse(f"takes a result of {made.name} at {made.line} that its ONNX operator does not give")
         return Ref(self.names[number], values)
 
     def _rebuilt(self, values: list[Value]) -> str:
@@ -282,8 +311,7 @@ class Graph:
     def arange(self, size: Size) -> str:
         """0, 1 ... size - 1, int64."""
         whole = constants["INT64"]
-        stop = self.node("Squeeze", self.size(size), self.number_list([0]))
-        return self.node("Range", self.scalar(0, whole), stop, self.scalar(1, whole))
+        return self.node("Range", self.scalar(0, whole), self.scalar_of(size), self.scalar(1, whole))
 
     def _range(self, arrays: list[Any], dtype: int, shape: list[Any]) -> str:
         """start + step * position along one axis."""

@@ -1,18 +1,29 @@
-"""The ONNX operators of scans, sorting and indexing, for _calls.py."""
+"""The ONNX operators of scans, sorting and indexing."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._binding.library import constants
+from .._binding.library import constants, lib
+from ._entry import entry
 
 _INT64 = constants["INT64"]
 
 
-def scan(g: Any, out: Any, kind: int, x: Any, dim: int, reverse: bool) -> str:
-    if kind != constants["SCAN_SUM"]:
-        g.refuse("is a running product or extreme, for which there is no ONNX operator")
-    return g.node("CumSum", g.cast(x, out[0].dtype), g.scalar(dim % max(x.ndim, 1), _INT64), reverse=int(reverse))
+@entry("scan")
+def _scan(g: Any, out: Any, kind: int, x: Any, dim: int, reverse: bool) -> str:
+    if not x.ndim or kind not in (constants["SCAN_SUM"], constants["SCAN_PROD"]):
+        g.refuse("is of a number, or a running extreme or logsumexp, for which there is no ONNX operator")
+    source, axis = g.cast(x, out[0].dtype), dim % x.ndim
+    if kind == constants["SCAN_SUM"]:
+        return g.node("CumSum", source, g.scalar(axis, _INT64), reverse=int(reverse))
+    shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
+    one = g.scalar(1, out[0].dtype)
+    first = g.node("Expand", one, g.ints(shape)) if shape else one
+    way = {"scan_input_axes": [axis], "scan_output_axes": [axis]}
+    way.update({f"scan_{end}_directions": [int(reverse)] for end in ("input", "output")})
+    body = g.step_of("Mul", out[0].dtype, len(shape))
+    return g.node("Scan", first, source, outputs=2, num_scan_inputs=1, body=body, **way)[1]
 
 
 def _top(g: Any, x: Any, dim: int, k: Any, descending: bool) -> Any:
@@ -21,15 +32,37 @@ def _top(g: Any, x: Any, dim: int, k: Any, descending: bool) -> Any:
     return g.node("TopK", x, g.ints([count]), outputs=2, axis=axis, largest=int(descending), sorted=1)
 
 
-def argsort(g: Any, out: Any, x: Any, dim: int, k: Any, descending: bool, values: Any) -> list[str]:
+@entry("argsort")
+def _argsort(g: Any, out: Any, x: Any, dim: int, k: Any, descending: bool, values: Any) -> list[str]:
     return _top(g, x, dim, k, descending)[::-1]
 
 
-def sorted_(g: Any, out: Any, x: Any, dim: int, descending: bool) -> str:
+@entry("sorted")
+def _sorted(g: Any, out: Any, x: Any, dim: int, descending: bool) -> str:
     return _top(g, x, dim, -1, descending)[0]
 
 
-def gather(g: Any, out: Any, x: Any, dim: int, index: Any) -> str:
+@entry("order_index")
+def _order_index(g: Any, out: Any, x: Any, dim: int, k: int) -> str:
+    axis = dim % max(x.ndim, 1)
+    if k == constants["NANMEDIAN"] or not x.ndim or type(x.shape[axis]) is not int:
+        g.refuse("ranks elements but for NaN, or over an axis of a dynamic size, for which there is no ONNX operator")
+    place = (x.shape[axis] - 1) // 2 if k == constants["MEDIAN"] else k
+    return g.part(_top(g, x, dim, place + 1, False)[1], axis, place, place + 1)
+
+
+@entry("searchsorted")
+def _searchsorted(g: Any, out: Any, ordered: Any, values: Any, right: bool) -> str:
+    """The number of elements before each value: all are compared."""
+    wide = lib.norch_result_type([ordered.example, values.example])
+    row = g.node("Unsqueeze", g.cast(ordered, wide), g.number_list([-2])) if ordered.ndim > 1 else g.cast(ordered, wide)
+    each = g.node("Unsqueeze", g.cast(values, wide), g.number_list([-1]))
+    before = g.node("LessOrEqual" if right else "Less", row, each)
+    return g.node("ReduceSum", g.node("Cast", before, to=g.type_of(_INT64)), g.number_list([-1]), keepdims=0)
+
+
+@entry("gather")
+def _gather(g: Any, out: Any, x: Any, dim: int, index: Any) -> str:
     return g.node("GatherElements", x, g.cast(index, _INT64), axis=dim)
 
 
@@ -39,7 +72,8 @@ _REDUCTIONS = {"SCATTER": "none", "SCATTER_ADD": "add", "SCATTER_PROD": "mul", "
 _OF_KIND = {constants["INDEX_" + name]: how for name, how in _REDUCTIONS.items()}
 
 
-def scatter(g: Any, out: Any, x: Any, kind: int, dim: int, index: Any, src: Any, in_place: bool) -> str:
+@entry("scatter")
+def _scatter(g: Any, out: Any, x: Any, kind: int, dim: int, index: Any, src: Any, in_place: bool) -> str:
     values = g.cast(src, x.dtype)
     if src.ndim != index.ndim:
         values = g.node("Expand", values, g.ints(index.shape))
@@ -68,7 +102,8 @@ def _at(g: Any, x: Any, indices: Any, axes: Any) -> tuple[Any, list[int], str, i
     return source, order, stacked[0] if len(stacked) == 1 else g.node("Concat", *stacked, axis=ndim), ndim
 
 
-def index_get(g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int) -> str:
+@entry("index_get")
+def _index_get(g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int) -> str:
     if len(indices) == 1 and axes[0] == lead:
         return g.node("Gather", x, g.cast(indices[0], _INT64), axis=lead)
     source, _, at, ndim = _at(g, x, indices, axes)
@@ -77,7 +112,8 @@ def index_get(g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, name
     return found if lead == 0 else g.node("Transpose", found, perm=order)
 
 
-def index_put(
+@entry("index_put")
+def _index_put(
     g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int, values: Any, in_place: bool
 ) -> str:
     source, order, at, ndim = _at(g, x, indices, axes)

@@ -33,6 +33,11 @@ def _is(op: str) -> Callable[..., Any]:
     return lambda r, *given: r(op, *given)
 
 
+def _negative(r: Any, x: str) -> Any:
+    """Whether x has a minus: -0.0 too, but no NaN."""
+    return r("Or", r("Less", x, 0), r("Less", r("Reciprocal", x), 0))
+
+
 _SAME = {
     "neg": "Neg", "abs": "Abs", "sign": "Sign", "reciprocal": "Reciprocal", "sqrt": "Sqrt", "exp": "Exp", "log": "Log",
     "sin": "Sin", "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh",
@@ -70,8 +75,25 @@ _TRUTHS: dict[str, Callable[..., Any]] = {
     "isnan": _is("IsNaN"),
     "isinf": _is("IsInf"),
     "isfinite": lambda r, x: r("Not", r("Or", r("IsNaN", x), r("IsInf", x))),
-    "signbit": lambda r, x: r("Less", x, 0),
+    "signbit": lambda r, x: _negative(r, x),
 }
+
+
+def _signed(r: Any, size: str, like: str) -> Any:
+    return r("Where", _negative(r, like), r("Neg", size), size)
+
+
+def _angle(r: Any, y: str, x: str) -> Any:
+    """atan2: the angle in the first quadrant, then the quadrant."""
+    high, wide = r("Abs", y), r("Abs", x)
+    first = r("Where", r("Equal", high, wide), math.pi / 4, r("Atan", r("Div", high, wide)))
+    first = r("Where", r("Equal", high, 0.0), r("Where", r("IsNaN", x), x, 0.0), first)
+    return _signed(r, r("Where", _negative(r, x), r("Sub", math.pi, first), first), y)
+
+
+def _number_of(op: str) -> Callable[..., Any]:
+    """Max or Min of what is no NaN."""
+    return lambda r, a, b: r("Where", r("IsNaN", a), b, r("Where", r("IsNaN", b), a, r(op, a, b)))
 
 
 def _floored(r: Any, a: str, b: str) -> Any:
@@ -84,6 +106,12 @@ _BINARY: dict[str, Callable[..., Any]] = {
         "Mul", a, r("Log", b))),
     "logaddexp": lambda r, a, b: r("Where", r("Equal", a, b), r("Add", a, math.log(2)), r(
         "Add", r("Max", a, b), r("Log", r("Add", r("Exp", r("Neg", r("Abs", r("Sub", a, b)))), 1.0)))),
+    "logaddexp2": lambda r, a, b: r("Where", r("Equal", a, b), r("Add", a, 1.0), r("Add", r("Max", a, b), r(
+        "Div", r("Log", r("Add", r("Pow", 2.0, r("Neg", r("Abs", r("Sub", a, b)))), 1.0)), math.log(2)))),
+    "copysign": lambda r, a, b: _signed(r, r("Abs", a), b),
+    "atan2": _angle,
+    "fmax": _number_of("Max"),
+    "fmin": _number_of("Min"),
     "hardshrink": lambda r, a, b: r("Where", r("LessOrEqual", r("Abs", a), b), 0.0, a),
     "softshrink": lambda r, a, b: r("Sub", a, r("Min", r("Max", a, r("Neg", b)), b)),
     "huber": lambda r, a, b: r("Where", r("Less", r("Abs", a), b), r("Mul", r("Mul", a, a), 0.5), r(
@@ -197,6 +225,10 @@ def reduction(g: Any, out: Any, op: int, x: Any, axes: Any, keepdim: bool, dtype
     source = g.cast(x, result)
     if name in _REDUCED:
         return g.node(_REDUCED[name], source, at, **given)
+    if name == "nansum":
+        if x.kind == "f":
+            source = g.node("Where", g.node("IsNaN", source), g.scalar(0, result), source)
+        return g.node("ReduceSum", source, at, **given)
     if name == "mean_square":
         return g.node("ReduceMean", g.node("Mul", source, source), at, **given)
     if name not in ("var", "std"):

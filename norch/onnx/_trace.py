@@ -25,14 +25,14 @@ from ..errors import frame_of_user
 _INT64 = constants["INT64"]
 # Calls about memory and shapes, or checks: their answers are no part of the model.
 _QUESTIONS = frozenset(
-    "meta is_same shares_storage overlaps overlaps_itself storage_references check is_pinned".split()
+    "meta is_same shares_storage overlaps overlaps_itself storage_references check is_pinned result_type".split()
 )
 VIEWS = frozenset(
     "view reshape flatten permute reverse_axes transpose expand squeeze unsqueeze select slice narrow diagonal unfold "
     "alias as_strided reshape_as expand_as expand_reduced region contiguous clone to_device".split()
 )
 # The arguments that a call writes to: new tensors, or tensors that have elements.
-_RESULTS = {"pool_max": (2,), "recurrent": (6, 7, 8), "argsort": (4,), "attention_fused": (5,)}
+_RESULTS = {"pool_max": (2,), "recurrent": (6, 7, 8), "argsort": (4,), "attention_fused": (5,), "cross_entropy": (2, 3)}
 _WRITES = {"unary_into", "binary_into", "ternary_into", "copy"}
 _ROWS = {"unary": 0, "binary": 0, "ternary": 0, "reduce": 0, "unary_into": 1, "binary_into": 1, "ternary_into": 1}
 _MAY_WRITE = {"scatter": 5, "index_put": 7}  # the argument that says whether

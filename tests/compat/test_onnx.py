@@ -300,6 +300,7 @@ BINARY = (
     "add sub mul div maximum minimum remainder fmod floor_divide hypot logaddexp xlogy eq ne lt le gt ge logical_and "
     "logical_or logical_xor pow"
 ).split()
+REDUCTIONS = ("none", "sum", "mean")
 CALLED: dict[str, Any] = {
     **{
         name: (lambda x, name=name: getattr(x, name)(*([-1] if name in ("softmax", "cumsum", "logsumexp") else [])))
@@ -387,6 +388,50 @@ CALLED: dict[str, Any] = {
         F.bilinear(x, x, norch.ones(2, 4, 4)),
         x.cross(x, 1),
     ),
+    "pools of volumes": lambda x: (
+        F.max_pool3d(x[:, None, None], (1, 2, 2)),
+        F.avg_pool3d(x[:, None], (1, 3, 2), 1, padding=(0, 1, 1)),
+        F.max_pool3d(x[None, None], (1, 2, 2), return_indices=True),
+    ),
+    "windows that divide": lambda x: (
+        F.adaptive_avg_pool2d(x[:, None], (3, 2)),
+        F.adaptive_max_pool2d(x[:, None], (3, 2), return_indices=True),
+        F.adaptive_avg_pool2d(x[:, None], (2, 3)),
+        F.adaptive_max_pool2d(x[:, None], 3),
+        F.adaptive_avg_pool1d(x, 3),
+        F.adaptive_max_pool3d(x[:, None, None], (1, 2, 2)),
+        F.adaptive_avg_pool3d(x[:, None, None], (1, 2, 2)),
+    ),
+    "entropies": lambda x: tuple(
+        loss
+        for how in REDUCTIONS
+        for loss in (
+            F.cross_entropy(x[:, 0], x[:, 1].argmax(-1), reduction=how),
+            F.cross_entropy(x.mT, x.flip(1).argmax(-1), ignore_index=2, reduction=how),
+            F.cross_entropy(x[:, 0], x[:, 1].argmax(-1), ignore_index=1, label_smoothing=0.1, reduction=how),
+        )
+    ),
+    "running products": lambda x: (x.cumprod(-1), x.cumprod(1), x.flip(1).cumprod(1), x[:, 0, 0].cumprod(0)),
+    "ranks": lambda x: (*x.median(1), *x.kthvalue(2, -1), x.median(2, keepdim=True)[0]),
+    "places in order": lambda x: (
+        norch.searchsorted(norch.tensor([0.2, 0.5, 0.5, 0.8]), x),
+        norch.searchsorted(x.sort(-1)[0], x, right=True),
+        norch.bucketize(x.round(decimals=1), norch.tensor([0.2, 0.5, 0.8]), right=True),
+        norch.isin(x, x[:, :1, 0]),
+    ),
+    "signs": lambda x: (
+        lambda y: (
+            norch.atan2(y, y.roll(1, -1)),
+            norch.atan2(y, y.roll(2, -1)),
+            norch.copysign(x[..., :1], y),
+            norch.signbit(y),
+            norch.fmax(y, y.roll(3, -1)),
+            norch.fmin(y.roll(3, -1), y),
+            norch.nansum(y, -1),
+            norch.heaviside(x - 0.5, x),
+        )
+    )(x[..., :1] * norch.tensor([1.0, -1.0, 0.0, -0.0, math.inf, -math.inf, math.nan])),
+    "promoted": lambda x: (norch.logaddexp2(x, x * 2), norch.block_diag(x[0], x[1]), norch.special.xlog1py(x, x)),
     "pools": lambda x: (
         F.max_pool1d(x, 2, 1, 1),
         F.avg_pool1d(x, 3, 1, 1),
@@ -495,6 +540,9 @@ REFUSED: dict[str, Any] = {
     "at .*test_onnx.py:[0-9]+ computes erfinv of float32": lambda x: x.erfinv(),
     "item at .*test_onnx.py:[0-9]+ asks": lambda x: x * x.sum().item(),
     "dropout at .* draws": lambda x: F.dropout(x, 0.5, True),
+    "takes a result of pool_max at .* that its ONNX operator does not give": lambda x: F.adaptive_max_pool1d(
+        x, 3, return_indices=True
+    )[1],
     "mask_get at .*test_onnx.py:[0-9]+ has no": lambda x: x[x > 0],
     "depends on the size|calls for one": lambda x: x + 1 if len(x) == 3 else x * 2,
     "randn at .* draws": lambda x: x + norch.randn(x.shape[0], 4),
