@@ -7,6 +7,7 @@ Ends with status 1 after naming whatever is wrong.
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -84,6 +85,11 @@ def wrong_on_linux(path: Path, wheel: Path, platform: str) -> list[str]:
     return found
 
 
+def parsed(source: bytes) -> str:
+    """What Python reads in a module, with lines and columns: all but its comments."""
+    return ast.dump(ast.parse(source), include_attributes=True)
+
+
 def wrong_on_wasm(path: Path, wheel: Path) -> list[str]:
     """A page waits for its bytes; Pyodide itself says what it cannot import (make test-wasm)."""
     library = path.read_bytes()
@@ -97,6 +103,12 @@ def wrong_on_wasm(path: Path, wheel: Path) -> list[str]:
         for what, most in MOST_BYTES_FOR_PYODIDE.items()
         if sizes[what] > most
     ]
+    with zipfile.ZipFile(wheel) as archive:
+        found += [
+            f"{name} is not the checkout's, without comments"
+            for name in archive.namelist()
+            if name.endswith(".py") and parsed(archive.read(name)) != parsed((ROOT / name).read_bytes())
+        ]
     of_the_linker = {"__wasm_call_ctors", "__wasm_apply_data_relocs"}
     return found + wrong_symbols(webassembly.exports(path) - of_the_linker, set(), set())
 

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -136,6 +137,18 @@ def test_wrong_symbols_are_named(wheels):
     assert wheels.wrong_symbols(good - {"norch_abi"}, set(), set()) == ["lacks norch_abi"]
     assert wheels.wrong_symbols(good, {"hypot"}, {"hypot"}) == ["needs hypot, which no library has"]
     assert wheels.wrong_symbols(good, {"PyErr_Clear"}, set()) == ["cannot do without PyErr_Clear"]
+
+
+def test_modules_for_a_page_lose_their_comments_alone(wheels, monkeypatch):
+    monkeypatch.setattr(pytest.importorskip("setuptools"), "setup", lambda **_: None)
+    without_comments = runpy.run_path(str(ROOT / "setup.py"))["without_comments"]
+    source = (
+        '# one\nx = "# two"  # three\n\n\ndef f(y):\n    """Four # five."""\n    # six\n    return f"#{y}"  # seven'
+    )
+    shorter = without_comments(source)
+    assert shorter == '\nx = "# two"\n\n\ndef f(y):\n    """Four # five."""\n\n    return f"#{y}"'
+    assert wheels.parsed(shorter.encode()) == wheels.parsed(source.encode())
+    assert wheels.parsed(b"\n" + shorter.encode()) != wheels.parsed(source.encode())
 
 
 @pytest.mark.parametrize(
