@@ -70,12 +70,14 @@ def page(browser: Any, address: str) -> Iterator[Any]:
 
 
 def _in_each_mode(page: Any) -> Iterator[str]:
-    """Light, dark, and on a phone, one after another; nothing may scroll the page sideways."""
+    """Light, dark, and on a phone, one after another; nothing may scroll the page sideways, or leave a playground."""
     for mode, (scheme, width) in MODES.items():
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size({"width": width, "height": 900})
         yield mode
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{mode} scrolls sideways"
+        whole = "[...document.querySelectorAll('.play')].every(play => play.scrollWidth <= play.clientWidth)"
+        assert page.evaluate(whole), f"{mode} cuts off a part of a playground"
 
 
 def _run(cell: Any) -> list[dict[str, Any]]:

@@ -41,17 +41,17 @@ play.define("blocks", (root) => {
       calls.replaceChildren(slider);
     }
     slider.set(now + 1);
-    const wide = 560 / program.length, high = 34, left = 70, parts = [];
-    svg.setAttribute("viewBox", `0 0 640 ${count * high + 40}`);
+    const whole = root.clientWidth < 500 ? 400 : 640, wide = (whole - 80) / program.length, high = 34, left = 70, size = whole < 640 ? 11 : 14, parts = [];
+    svg.setAttribute("viewBox", `0 0 ${whole} ${count * high + 40}`);
     parts.push(play.svg("rect", { x: left + now * wide, y: 0, width: wide, height: count * high, fill: "var(--color-brand-primary)", "fill-opacity": 0.15 }));
     for (let block = 0; block < count; block++) {
       parts.push(play.svg("text", { x: 0, y: block * high + 22, "font-size": 14 }, `block ${block}`),
-        play.svg("line", { x1: left, x2: 630, y1: (block + 1) * high, y2: (block + 1) * high, stroke: "var(--color-background-border)" }));
+        play.svg("line", { x1: left, x2: whole - 10, y1: (block + 1) * high, y2: (block + 1) * high, stroke: "var(--color-background-border)" }));
     }
     program.forEach(([output], at) => {
       const x = left + at * wide, width = (end(output) - at + 1) * wide - 3, y = blocks[output] * high + 4, lives = at <= now && now <= end(output);
       parts.push(play.svg("rect", { x: x + 1, y, width, height: high - 8, rx: 5, fill: RESULTS.includes(output) ? "var(--c)" : "var(--a)", "fill-opacity": lives ? 0.85 : 0.3 }),
-        play.svg("text", { x: x + 6, y: y + 18, "font-size": 14 }, output));
+        play.svg("text", { x: x + 4, y: y + 18, "font-size": size }, output));
     });
     parts.push(play.svg("text", { x: left, y: count * high + 28, "font-size": 14 }, "calls, from the first to the last →"));
     svg.replaceChildren(...parts);

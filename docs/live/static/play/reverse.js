@@ -2,7 +2,7 @@
 "use strict";
 play.define("reverse", (root) => {
   const text = (number) => String(Number(number.toFixed(3)));
-  const narrow = root.clientWidth < 500, gap = narrow ? 44 : 66; // a phone has the graph upright
+  const narrow = root.clientWidth < 500, gap = narrow ? 44 : 72; // a phone has the graph upright
   const place = ([right, down]) => (narrow ? [down * 1.4, right * 0.85] : [right, down]);
   let w = 2, x = 3, nodes, walk, wrong = false;
 
@@ -49,7 +49,7 @@ play.define("reverse", (root) => {
       (Math.abs(found - right) < 1e-3 * (1 + Math.abs(right)) ? ": right." : ": wrong, since a part of y's gradient was passed on twice.");
   }
 
-  const svg = play.svg("svg", { viewBox: narrow ? "0 0 420 530" : "0 0 640 300", class: "whole", role: "img", "aria-label": "the graph of loss = sin(w * x) + w * x" });
+  const svg = play.svg("svg", { viewBox: narrow ? "0 0 420 530" : "0 0 640 300", role: "img", "aria-label": "the graph of loss = sin(w * x) + w * x" });
   const said = play.say(), heap = play.say();
   const box = play.make("input", { type: "checkbox", onchange: () => { wrong = box.checked; start(); } });
   root.append(
@@ -70,7 +70,7 @@ play.define("reverse", (root) => {
       const stroke = name === walk.now ? "var(--color-brand-primary)" : walk.waiting.includes(name) ? "var(--wait)" : walk.done.includes(name) ? "var(--done)" : "var(--color-foreground-muted)";
       const line = (content, dy, fill) => play.svg("text", { x: cx, y: cy + dy, "text-anchor": "middle", "font-size": 15, ...(fill && { style: `fill:${fill}` }) }, content);
       return play.svg("g", {},
-        play.svg("rect", { x: cx - 66, y: cy - 36, width: 132, height: 72, rx: 8, fill: "var(--color-background-secondary)", stroke, "stroke-width": 3 }),
+        play.svg("rect", { x: cx - 72, y: cy - 36, width: 144, height: 72, rx: 8, fill: "var(--color-background-secondary)", stroke, "stroke-width": 3 }),
         line(label, -15), line(`${text(value)} (no. ${seq})`, 5),
         line(name in walk.gradients ? `grad ${text(walk.gradients[name])}` : "", 26, "var(--color-brand-primary)"));
     });

@@ -61,7 +61,8 @@ play.define("tile", (root) => {
     timer = setInterval(() => { advance(4); draw(); }, 60);
   }
 
-  const svg = play.svg("svg", { viewBox: "0 0 640 220", role: "img", "aria-label": "the matrices a, b and c, and the cache lines that are loaded" });
+  const columns = root.clientWidth < 500 ? 2 : 3; // a phone has c below a
+  const svg = play.svg("svg", { viewBox: columns === 2 ? "0 0 428 440" : "0 0 640 220", role: "img", "aria-label": "the matrices a, b and c, and the cache lines that are loaded" });
   const run = play.button("Run", toggle), said = play.say(), table = play.make("table");
   root.append(
     play.choice(names, order, (name) => { order = name; start(); }),
@@ -72,12 +73,12 @@ play.define("tile", (root) => {
   function draw() {
     const size = 15.5, parts = [];
     Object.entries(MATRICES).forEach(([matrix, at], place) => {
-      const left = 10 + place * 212, used = now && at(now);
-      parts.push(play.svg("text", { x: left, y: 16, "font-size": 15 }, `${matrix}: ${loaded[matrix]} lines loaded`));
+      const left = 10 + (place % columns) * 212, top = Math.floor(place / columns) * 220, used = now && at(now);
+      parts.push(play.svg("text", { x: left, y: top + 16, "font-size": 15 }, `${matrix}: ${loaded[matrix]} lines loaded`));
       for (const i of range(N)) for (const j of range(N)) {
         const held = cache.has(`${matrix}${i},${Math.floor(j / LINE)}`), current = used && used[0] === i && used[1] === j;
         parts.push(play.svg("rect", {
-          x: left + j * size + Math.floor(j / LINE) * 3, y: 26 + i * size, width: size - 1.5, height: size - 1.5, rx: 2,
+          x: left + j * size + Math.floor(j / LINE) * 3, y: top + 26 + i * size, width: size - 1.5, height: size - 1.5, rx: 2,
           fill: current ? "var(--color-foreground-primary)" : held ? `var(--${matrix})` : "var(--color-background-border)",
         }));
       }

@@ -10,7 +10,8 @@ play.define("warp", (root) => {
   const patterns = play.choice(Object.keys(PATTERNS), "neighbours", (name) => { [stride, offset, backward] = PATTERNS[name]; draw(); });
   const strides = play.slider("stride between threads", 0, 8, stride, (value) => { stride = value; draw(); });
   const offsets = play.slider("offset", 0, 7, offset, (value) => { offset = value; draw(); });
-  const threads = play.make("div", { className: "cells" }), svg = play.svg("svg", { viewBox: "0 0 640 176", role: "img", "aria-label": "256 numbers of memory in sectors of 8" });
+  const columns = root.clientWidth < 500 ? 2 : 4; // sectors in a row
+  const threads = play.make("div", { className: "cells" }), svg = play.svg("svg", { viewBox: `0 0 ${160 * columns} ${704 / columns}`, role: "img", "aria-label": "256 numbers of memory in sectors of 8" });
   threads.style.gridTemplateColumns = "repeat(16, minmax(0, 1fr))";
   const code = play.say(), said = play.say();
   root.append(patterns, play.row(strides, offsets), "The threads of the warp", threads, "Memory: each frame is a sector of 8 numbers, 32 bytes", svg, code, said);
@@ -43,8 +44,8 @@ play.define("warp", (root) => {
 
   function paint(reads, sectors) {
     const parts = [], numbers = new Set(reads);
-    for (let sector = 0; sector < NUMBERS / SECTOR; sector++) { // 4 in a row
-      const x = (sector % 4) * 160 + 4, y = Math.floor(sector / 4) * 22 + 3, lit = sectors.has(sector);
+    for (let sector = 0; sector < NUMBERS / SECTOR; sector++) {
+      const x = (sector % columns) * 160 + 4, y = Math.floor(sector / columns) * 22 + 3, lit = sectors.has(sector);
       parts.push(play.svg("rect", { x, y, width: 152, height: 18, rx: 3, fill: lit ? "var(--wait)" : "none", "fill-opacity": 0.35,
         stroke: lit ? "var(--wait)" : "var(--color-foreground-muted)", "stroke-width": lit ? 2 : 0.7 }));
       for (let at = sector * SECTOR; at < (sector + 1) * SECTOR; at++) {
