@@ -112,6 +112,8 @@ def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list
     adds what differs from PyTorch."""
     if what in ("class", "function") and thing in _NOTES:
         lines += ["", f"Differs from PyTorch: {_NOTES[thing][0]}", ""]
+    if what == "module" and lines:
+        lines[0] = re.sub(r"^`*norch[\w.]*`*: (?=\S)", "", lines[0])  # its name, which stands before it
     example = entry = False
     for at, line in enumerate(lines):
         example = bool(_EXAMPLE.match(line)) or (example and bool(line.strip()))
@@ -125,8 +127,11 @@ def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list
         else:
             entry = False
         entry = entry or bool(found)
-        parts = re.split(r"(``[^`]*``|`[^`]*`)", line)
+        parts = re.split(r"(``[^`]*``|`[^`]*`|\bdocs/\w+\.md\b)", line)
         parts[::2] = [re.sub(r"([*|_\\])", r"\\\1", part) for part in parts[::2]]
+        parts[1::2] = [
+            re.sub(r"docs/(\w+)\.md", r":doc:`/\1`", part) if part[0] == "d" else part for part in parts[1::2]
+        ]
         lines[at] = "".join(parts)
 
 

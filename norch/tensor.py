@@ -86,7 +86,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What func gives, its tensors as instances of cls: subclasses override it (docs/overrides.md)."""
+        """What func gives, its tensors as instances of cls: subclasses override it (docs/less_common.md)."""
         return overriding().by_default(cls, func, types, args, kwargs)
 
     @staticmethod

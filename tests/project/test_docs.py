@@ -365,6 +365,10 @@ def test_files_that_pages_name_are_there() -> None:
             found += 1
             built = path.endswith(".so") or path == "tests/test_x.py" or "/x." in path
             assert built or (root / path).exists(), f"{page.name} names {path}"
+    for module in (root / "norch").rglob("*.py"):
+        for path in re.findall(r"\bdocs/\w+\.md\b", module.read_text()):
+            found += 1
+            assert (root / path).exists(), f"{module} names {path}"
     assert found > 200
 
 
