@@ -22,7 +22,7 @@ FIGURES = [
 ]
 COMMAND = 'make bench ARGS="--headline docs/speed.svg"'
 TICKS = (1, 2, 5, 10, 20, 50)
-WIDTH, ROW, ONE, DECADE = 700, 42, 60, 330  # pixels: the picture, a figure, where the axis has 1, from there to 10
+WIDTH, ROW, ONE, DECADE = 500, 42, 30, 250  # pixels: the picture, a figure, where the axis has 1, from there to 10
 GREY, BLUE = "#768390", "#4f83e0"
 
 
@@ -47,7 +47,8 @@ def svg(rows: list[Row], about: dict[str, Any]) -> str:
     found = figures(rows)
     bottom = ROW * len(found) + 8
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 84}" font-family="sans-serif">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" viewBox="0 0 {WIDTH} {bottom + 96}" '
+        'font-family="sans-serif">',
         f"<title>Times as fast as PyTorch: {'; '.join(f'{ratio:.2g} {words}' for words, ratio in found)}</title>",
     ]
 
@@ -56,7 +57,8 @@ def svg(rows: list[Row], about: dict[str, Any]) -> str:
 
     for tick in TICKS:
         x = ONE + DECADE * math.log10(tick)
-        lines.append(f'<path d="M{x:.0f} 4V{bottom}" stroke="{GREY}" stroke-opacity="0.35"/>')
+        marks = "".join(f"M{x:.0f} {at * ROW + 22}v18" for at in range(len(found)))  # not through the words
+        lines.append(f'<path d="{marks}" stroke="{GREY}" stroke-opacity="0.35"/>')
         text(x, bottom + 15, str(tick), 11, ' text-anchor="middle"')
     for at, (words, ratio) in enumerate(found):
         end, y = ONE + DECADE * math.log10(ratio), at * ROW + 24
@@ -64,6 +66,8 @@ def svg(rows: list[Row], about: dict[str, Any]) -> str:
         left, width = min(ONE, end), abs(end - ONE)
         lines.append(f'<rect x="{left:.0f}" y="{y}" width="{width:.0f}" height="14" fill="{BLUE}"/>')
         text(max(ONE, end) + 6, y + 12, f"{ratio:.2g}", 13, ' font-weight="bold"')
-    text(8, bottom + 37, f"PyTorch's time / norch's, one thread of a CPU, {about['date']}: {COMMAND}", 12)
-    text(8, bottom + 55, describe(about), 12)
+    machine, _, versions = describe(about).partition("; ")
+    words = [f"PyTorch's time / norch's, one thread of a CPU, {about['date']}:", COMMAND, machine, versions]
+    for at, line in enumerate(words):
+        text(8, bottom + 37 + 16 * at, line, 11)
     return "\n".join([*lines, "</svg>", ""])
