@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # Tests of the sources, of make and of what else stands in a checkout.
-OF_THE_CHECKOUT = "build ci core_links docs examples learn limits recipes site trunk wheels".split()
+OF_THE_CHECKOUT = "build ci core_links docs examples learn limits mutate recipes site trunk wheels".split()
 OTHERS_OF_THE_CHECKOUT = [
     "tests/library/test_lib.py::test_every_function_of_the_header_is_bound",
     "tests/ops/test_pointwise.py::test_the_formulas_are_as_accurate_as_math_h_says",

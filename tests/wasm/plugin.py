@@ -18,6 +18,7 @@ _ABSENT = {
     "can't start new thread": "needs threads",
     "function not implemented": "needs processes",  # os.fork()
     "setitimer": "needs signals",
+    "No module named 'resource'": "needs POSIX",
     "from dtype('int64') to dtype('int32')": "NumPy's sizes have 32 bits in Pyodide, and its bincount takes no others",
 }
 _RELEASE = importlib.util.spec_from_file_location("release_tests", Path("release/tests.py"))
@@ -37,11 +38,17 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     )
 
 
+def _reason(said: str) -> str | None:
+    return next((why for text, why in _ABSENT.items() if text.lower() in said.lower()), None)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Any:
+    """A file of tests that imports what is not there is skipped whole."""
     report = yield
-    if report.failed and "No module named 'numpy'" in str(report.longrepr):
-        report.outcome, report.longrepr = "skipped", (__file__, 0, f"Skipped: {_ABSENT['numpy']}")
+    missing = re.search(r"ModuleNotFoundError: .*", str(report.longrepr)) if report.failed else None
+    if missing and (why := _reason(missing[0])):
+        report.outcome, report.longrepr = "skipped", (__file__, 0, f"Skipped: {why}")
     return report
 
 
@@ -58,9 +65,9 @@ def pytest_runtest_call() -> Any:
     try:
         return (yield)
     except (ImportError, SystemExit, OSError, RuntimeError, AttributeError, TypeError) as error:
-        reasons = [why for text, why in _ABSENT.items() if text.lower() in str(error).lower()]
-        if not reasons:
+        why = _reason(str(error))
+        if why is None:
             raise
     for name in ("last_exc", "last_value", "last_traceback"):  # where pytest left it, with the test's tensors
         vars(sys).pop(name, None)
-    pytest.skip(reasons[0])
+    pytest.skip(why)
