@@ -4,7 +4,7 @@
  *   x (channels, rows, columns) -> image in blocks of LANES channels -> layer without stages -> image -> y
  *   weight                      -> packed, in each call           ---^
  *
- * Forward sums are those of conv_correlate.h, to the bit. Of an adjoint, x from y, each phase of the stride is a forward
+ * Forward sums, but those of conv_winograd.h, are those of conv_correlate.h, to the bit. Of an adjoint, x from y, each phase of the stride is a forward
  * convolution of y with a part of the taps, backwards. */
 
 #include "image_loops.h"
@@ -14,6 +14,7 @@ static bool NAME(pays_each_time)(const nr_call *call) {
     const nr_conv_plan *p = call->plan;
     const int64_t taps = p->kernel[0] * p->kernel[1], area = p->result[0] * p->result[1];
     bool from_planes;
+    if (is_winograd(p)) return NAME(takes)(call, &from_planes);
     return p->groups == 1 && area > MOST_FORWARD && p->batch * area >= TURNED_POSITIONS &&
            p->in * taps >= TURNED_PRODUCTS && p->out * taps >= TURNED_PRODUCTS && NAME(takes)(call, &from_planes) &&
            !from_planes;
@@ -58,7 +59,7 @@ static int32_t NAME(forward_as_layer)(const nr_call *call) {
     p.batch = least(p.batch, greatest(1, TURNED_BYTES / (nr_image_bytes(&x) + nr_image_bytes(&y))));
     x.batch = y.batch = p.batch;
     const int64_t x_bytes = nr_image_bytes(&x), y_bytes = nr_image_bytes(&y);
-    const int64_t packed_size = NAME(packed_size)(call);
+    const int64_t packed_size = NAME(packed_size)(whole);
     const size_t bytes = (size_t)(x_bytes + y_bytes) + (size_t)(packed_size + y.blocks * LANES) * sizeof(T);
     char *scratch = nr_scratch(bytes);
     if (!scratch) return no_scratch(bytes);
@@ -145,6 +146,8 @@ static void NAME(pack_adjoint)(void *context, int64_t task) {
                 for (int i = 0; i < wide; i += LANES) STORE(to + i, VEC(all + f->which[t] * wide + i));
         }
     }
+    for (const NAME(phase) *f = s->phase; f < s->phase + s->phases; f++)
+        if (is_winograd(&f->plan)) NAME(turn_weight)(&f->plan, task, f->packed);
 }
 
 /* A plane of a phase to where it lies in x. */
@@ -188,7 +191,7 @@ static int32_t NAME(input_as_layers)(const nr_call *call, NAME(adjoint) * s) {
     for (int64_t i = 0; i < s->phases; i++) {
         const nr_conv_plan *q = &s->phase[i].plan;
         nr_grow_halo(q, halo);
-        packed += ceil_div(q->out, LANES) * LANES * q->in * q->kernel[0] * q->kernel[1];
+        packed += NAME(packed_size)(q);
     }
     const bool spread = s->phases > 1;
     const nr_conv_plan *largest = &s->phase[0].plan;
@@ -205,7 +208,7 @@ static int32_t NAME(input_as_layers)(const nr_call *call, NAME(adjoint) * s) {
     for (int64_t i = 0; i < s->phases; i++) {
         const nr_conv_plan *q = &s->phase[i].plan;
         s->phase[i].packed = at;
-        at += ceil_div(q->out, LANES) * LANES * q->in * q->kernel[0] * q->kernel[1];
+        at += NAME(packed_size)(q);
     }
     T *bias = at;
     s->dense = at += padded;

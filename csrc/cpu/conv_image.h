@@ -6,7 +6,7 @@
  *   packed weight: for each group of      column is broadcast, and multiplied by a vector of the weight, which was
  *     output channels (k, PANEL_COLS)     packed in the order in which it is read
  *
- * Sums are those of conv_correlate.h, conv_product.h and conv_unfold.h, to the bit: over channels, and for each over its
+ * Sums, but those of conv_winograd.h, are those of conv_correlate.h, conv_product.h and conv_unfold.h, to the bit: over channels, and for each over its
  * taps, in parts of `depth` products, each of which is summed by itself. Blocks of channels: Georganas et al., "Anatomy
  * of High-Performance Deep Learning Convolutions on SIMD Architectures" (2018). */
 
@@ -318,6 +318,8 @@ static void NAME(depth_image_task)(void *context, int64_t task) {
     clear_halo(y, sample, b, first, end);
 }
 
+#include "conv_winograd.h"
+
 /* ---- the parts of a layer ------------------------------------------------------------------------------ */
 
 /* How the convolution sums: `depth` products at a time, and whether the bias, or a zero, is added at the end. */
@@ -373,15 +375,14 @@ static bool NAME(takes)(const nr_call *call, bool *from_planes) {
     return *from_planes || p->stride[1] <= 2;
 }
 
-static int64_t NAME(packed_size)(const nr_call *call) {
-    const nr_conv_plan *p = call->plan;
+static int64_t NAME(packed_size)(const nr_conv_plan *p) {
     const int64_t taps = p->kernel[0] * p->kernel[1];
     if (is_depthwise(p, NR_CONV_FORWARD, true)) return ceil_div(p->groups, LANES) * LANES * taps;
-    return ceil_div(p->out, LANES) * LANES * p->in * taps;
+    return NAME(taps_size)(p) + (is_winograd(p) ? FACTORS * NAME(factor_size)(p) : 0);
 }
 
 typedef struct NAME(packing) {
-    const T *weight;
+    const nr_conv_plan *p;
     T *to;
     int64_t k, out, step; /* step: output channels of a task */
 } NAME(packing);
@@ -390,13 +391,14 @@ static void NAME(pack_task)(void *context, int64_t task) {
     const NAME(packing) *s = context;
     const int64_t o = task * s->step, left = s->out - o;
     const int wide = s->step > LANES && left > LANES ? PANEL_COLS : LANES;
-    NAME(pack)(wide, s->to + o * s->k, s->k, s->weight + o * s->k, s->k, 1, (int)least(wide, left));
+    NAME(pack)(wide, s->to + o * s->k, s->k, (const T *)s->p->weight + o * s->k, s->k, 1, (int)least(wide, left));
+    if (is_winograd(s->p)) NAME(turn_weight)(s->p, task, s->to);
 }
 
 static void NAME(pack_weight)(const nr_call *call, T *to) {
     const nr_conv_plan *p = call->plan;
     const bool apart = is_depthwise(p, NR_CONV_FORWARD, true);
-    NAME(packing) s = {.weight = p->weight, .to = to, .out = p->groups * p->out, .step = apart ? LANES : PANEL_COLS};
+    NAME(packing) s = {.p = p, .to = to, .out = p->groups * p->out, .step = apart ? LANES : PANEL_COLS};
     s.k = (apart ? 1 : p->in) * p->kernel[0] * p->kernel[1];
     const int64_t tasks = ceil_div(s.out, s.step);
     if (s.k * s.out > PASS_ELEMENTS)
@@ -429,6 +431,7 @@ static int32_t NAME(conv_layer)(const nr_layer_run *run) {
         NAME(of_image)(&s, layer->x);
     else
         NAME(of_planes)(&s);
+    if (is_winograd(p)) return NAME(run_winograd)(&s);
     s.bands = ceil_div(s.rows, s.band);
     s.tasks = p->batch * s.group_tasks * s.bands;
     const double work = (double)p->batch * (double)(p->result[0] * p->result[1]) * (double)s.k * (double)p->out;

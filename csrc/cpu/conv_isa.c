@@ -11,8 +11,8 @@
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
  * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
  * conv_depth.h (one channel to a group), conv_product.h (one tap) and conv_unfold.h (few positions) have the loops, and
- * are included once for each float type; conv_image.h has those of layers of recordings, and
- * conv_blocks.h uses them for many channels. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * are included once for each float type; conv_image.h has those of layers of recordings, with conv_winograd.h for 3 x 3
+ * taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"
@@ -70,6 +70,12 @@
 #define TURNED_PRODUCTS 256
 #define TURNED_BYTES ((int64_t)16 << 20)
 #define TURNED_PHASES 4
+/* Winograd's factors: channels and tiles of 2 x 2 that pay for them; tiles for which the weight is read at a time, at least,
+ * and bytes of their factors and sums, of which most should stay in the second cache. */
+#define WINOGRAD_CHANNELS 32
+#define FEWEST_TILES 48
+#define WINOGRAD_TILES 28
+#define WINOGRAD_BAND(cache) ((cache) / 2)
 
 /* A source (channels, size) read by taps: grid position (i, j) and tap (r, c) meet at (i * step + r, j * step + c), or
  * at a zero outside. Padded rows hold the columns of one residue modulo step[1] after the other, so that
@@ -201,6 +207,20 @@ static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
     return k >= 256 && p->out >= channels && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
 }
 
+/* Whether a convolution of float32 goes by conv_winograd.h: there are channels and tiles enough to pay for turning x, y and
+ * the weight into factors, and few tiles reach out of y. */
+static bool is_winograd(const nr_conv_plan *p) {
+#ifdef __wasm__ /* a page waits for each byte */
+    return (void)p, false;
+#else
+    for (int d = 0; d < 2; d++)
+        if (p->kernel[d] != 3 || p->stride[d] != 1 || p->dilation[d] != 1) return false;
+    const int64_t tiles = ceil_div(p->result[0], 2) * ceil_div(p->result[1], 2);
+    return p->groups == 1 && p->in >= WINOGRAD_CHANNELS && p->out >= WINOGRAD_CHANNELS && tiles >= FEWEST_TILES &&
+           tiles * 16 <= p->result[0] * p->result[1] * 5;
+#endif
+}
+
 #define TEMPLATE "conv_image.h"
 #define WANTED(kind, bits) (kind == 'f' && bits == 32)
 #include "each_dtype.h"
@@ -213,7 +233,7 @@ static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
 
 bool NR_ISA(nr_conv_takes)(const nr_call *call, bool *from_planes) { return takes_float32(call, from_planes); }
 bool NR_ISA(nr_conv_pays_alone)(const nr_call *call) { return pays_alone_float32(call->plan); }
-int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call) { return packed_size_float32(call); }
+int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call) { return packed_size_float32(call->plan); }
 void NR_ISA(nr_conv_pack)(const nr_call *call, float *to) { pack_weight_float32(call, to); }
 int32_t NR_ISA(nr_conv_layer)(const nr_layer_run *run) { return conv_layer_float32(run); }
 

@@ -125,8 +125,9 @@ nr_packed *nr_packed_share(norch_storage *const storage[2], const nr_call *call,
         weight = plan.weight;
         memcpy(shape + 5, (const int64_t[3]){plan.k, plan.groups, plan.bits}, 3 * sizeof *shape);
     }
+    const size_t bytes = (size_t)call->backend->layers->packed_size(call) * sizeof(float);
     nr_packed *packed = all;
-    while (packed && (packed->weight != weight || packed->quantized.scale != plan.scale ||
+    while (packed && (packed->weight != weight || packed->quantized.scale != plan.scale || packed->bytes != bytes ||
                       memcmp(packed->shape, shape, sizeof shape)))
         packed = packed->next;
     if (packed) {
@@ -145,7 +146,7 @@ nr_packed *nr_packed_share(norch_storage *const storage[2], const nr_call *call,
                           .version = -1,
                           .asked = -1};
     memcpy(packed->shape, shape, sizeof shape);
-    packed->bytes = (size_t)call->backend->layers->packed_size(call) * sizeof(float);
+    packed->bytes = bytes;
     packed->next = all;
     all = packed;
     nr_watch_call = note_call;
