@@ -45,9 +45,9 @@ METHODS |= {name: method for name, method in deferred_methods().items() if name 
 T = TypeVar("T", bound="Tensor")
 
 
-def _requiring(made: T, requires_grad: bool) -> T:
-    """made, whose class may define a requires_grad_() of its own, which needs what __init__ sets."""
-    return AutogradMethods.requires_grad_(made, requires_grad)
+def _requiring(x: T, requires_grad: bool) -> T:
+    """x, whose class may define a requires_grad_() of its own, which needs what __init__ sets."""
+    return AutogradMethods.requires_grad_(x, requires_grad)
 
 
 class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, DeclaredMethods):
@@ -65,8 +65,8 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
 
     def __new__(cls, *data: Any, requires_grad: bool = False) -> Tensor:
         if len(data) == 1 and isinstance(data[0], Tensor):
-            made = data[0].as_subclass(cls)
-            return _requiring(made, True) if requires_grad else made
+            x = data[0].as_subclass(cls)
+            return _requiring(x, True) if requires_grad else x
         return _requiring(adopt(cls, legacy_tensor(data)), requires_grad)
 
     def as_subclass(self, cls: type[T]) -> T:
@@ -102,10 +102,10 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
     ) -> T:
         """An instance of cls without elements, on the device "meta", whatever device is."""
         if strides is None:
-            made = empty(size, dtype=dtype, device="meta")
+            meta = empty(size, dtype=dtype, device="meta")
         else:
-            made = empty_strided(size, strides, dtype=dtype, device="meta")
-        return _requiring(adopt(cls, made), requires_grad)
+            meta = empty_strided(size, strides, dtype=dtype, device="meta")
+        return _requiring(adopt(cls, meta), requires_grad)
 
     @staticmethod
     def _make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:

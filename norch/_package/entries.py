@@ -84,8 +84,8 @@ class Entry:
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """A call of the function through its entry."""
-        found = self.override(arguments, named)
-        return self.original(*arguments, **named) if found is NOTHING else found
+        result = self.override(arguments, named)
+        return self.original(*arguments, **named) if result is NOTHING else result
 
 
 _entries: dict[int, Entry] = {}  # by the id of the function, which the entry keeps
@@ -99,7 +99,7 @@ def code_of(function: Any) -> CodeType:
 
 def entry_of(function: FunctionType) -> Entry:
     """The entry of a function, made at the first call."""
-    found = _entries.get(id(function))
-    if found is None:
-        found = _entries[id(function)] = Entry(function)
-    return found
+    entry = _entries.get(id(function))
+    if entry is None:
+        entry = _entries[id(function)] = Entry(function)
+    return entry

@@ -51,7 +51,7 @@ def publish(
     lists is imported under TYPE_CHECKING for them.
     """
     module_of = {lazy: module for module, names in (modules or {}).items() for lazy in names.split()}
-    own = namespace["__name__"]  # where `torch` means norch, that of a module of compat/ changes
+    package = namespace["__name__"]  # where `torch` means norch, that of a module of compat/ changes
 
     def listed() -> list[str]:
         if "__all__" not in namespace:
@@ -72,9 +72,9 @@ def publish(
         from importlib import import_module
 
         if (module := module_of[key]) == ".":
-            namespace[key] = import_module(f".{key}", own)
+            namespace[key] = import_module(f".{key}", package)
         else:
-            namespace[key] = wrap(key, getattr(import_module(module, own), key))
+            namespace[key] = wrap(key, getattr(import_module(module, package), key))
         return _read(namespace["__name__"], key, namespace[key])
 
     namespace["__dir__"] = lambda: sorted({*listed(), *(key for key in module_of if key[0] != "_")})
@@ -82,9 +82,9 @@ def publish(
 
 
 def _defined(namespace: dict[str, Any]) -> list[str]:
-    own = namespace["__name__"]
+    module = namespace["__name__"]
     things = list(namespace.items())  # at once: another thread may import a name that waits for its first use
-    here = [key for key, thing in things if getattr(thing, "__module__", "") == own and key[0] != "_"]
+    here = [key for key, thing in things if getattr(thing, "__module__", "") == module and key[0] != "_"]
     return [key for key in here if type(namespace[key]).__module__ != "typing"]  # no TypeVar
 
 

@@ -37,11 +37,11 @@ def table() -> dict[str, dict[str, list[str]]]:
 @cache
 def _reasons() -> dict[str, dict[str, str]]:
     """{where: {name: reason}}."""
-    found: dict[str, dict[str, str]] = {}
+    reasons: dict[str, dict[str, str]] = {}
     for why, listed in table().items():
         for where, names in listed.items():
-            found.setdefault(where, {}).update(dict.fromkeys(names, why))
-    return found
+            reasons.setdefault(where, {}).update(dict.fromkeys(names, why))
+    return reasons
 
 
 def reason(where: str, name: str) -> str | None:

@@ -65,8 +65,8 @@ def overrides(kind: type) -> bool:
     """Whether a class overrides operations on its instances."""
     if kind in _PLAIN:
         return False
-    found = getattr(kind, "__torch_function__", None)
-    return found is not None and found is not disabled_torch_function and not _of_pytorch(kind)
+    handler = getattr(kind, "__torch_function__", None)
+    return handler is not None and handler is not disabled_torch_function and not _of_pytorch(kind)
 
 
 def _of_pytorch(kind: type) -> bool:
@@ -91,7 +91,7 @@ def holds_elements(x: Any) -> bool:
 
 def overloaded(values: Any, deeper: bool = True) -> list[Any]:
     """The first of each type of overriding objects among values, and in lists and tuples there, subclasses first."""
-    found: list[Any] = []
+    overloads: list[Any] = []
     for value in values:
         kind = type(value)
         if kind in _PLAIN:
@@ -101,28 +101,28 @@ def overloaded(values: Any, deeper: bool = True) -> list[Any]:
         else:
             several = [value] if overrides(kind) else []
         for one in several:
-            if all(type(one) is not type(other) for other in found):
-                at = next((i for i, other in enumerate(found) if isinstance(one, type(other))), len(found))
-                found.insert(at, one)
-    return found
+            if all(type(one) is not type(other) for other in overloads):
+                at = next((i for i, other in enumerate(overloads) if isinstance(one, type(other))), len(overloads))
+                overloads.insert(at, one)
+    return overloads
 
 
 def overridden(public: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """What overrides a call of public, a function that programs know; NOTHING where nothing does."""
     if state.bare:
         return NOTHING
-    found = overloaded((*arguments, *named.values()) if named else arguments)
+    overloads = overloaded((*arguments, *named.values()) if named else arguments)
     if state.disabled:
-        found = [one for one in found if holds_elements(one)]
-    if not found and not state.modes:
+        overloads = [one for one in overloads if holds_elements(one)]
+    if not overloads and not state.modes:
         return NOTHING
-    return dispatch(public, found, arguments, named)
+    return dispatch(public, overloads, arguments, named)
 
 
-def dispatch(public: Any, found: list[Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def dispatch(public: Any, overloads: list[Any], arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The result of the innermost mode, or of the first of these objects whose __torch_function__ implements public;
     TypeError if none does."""
-    types = tuple(map(type, found))
+    types = tuple(map(type, overloads))
     if state.modes:
         modes = state.modes
         state.modes = modes[:-1]
@@ -132,11 +132,11 @@ def dispatch(public: Any, found: list[Any], arguments: tuple[Any, ...], named: d
             state.modes = modes
         if result is not NotImplemented:
             return result
-    for one in found:
+    for one in overloads:
         result = one.__torch_function__(public, types, arguments, named)
         if result is not NotImplemented:
             return result
-    kinds = [*map(type, found), *map(type, state.modes[-1:])]
+    kinds = [*map(type, overloads), *map(type, state.modes[-1:])]
     name = f"{getattr(public, '__module__', '')}.{getattr(public, '__name__', public)}"
     raise TypeError(f"no implementation found for {name!r} on types that implement __torch_function__: {kinds}")
 
@@ -145,8 +145,8 @@ def by_default(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """Tensor.__torch_function__: what func gives, its tensors as instances of cls."""
     if not all(issubclass(cls, kind) for kind in types) or _is_of_pytorch(func):
         return NotImplemented
-    found = without_subclasses(func, args, kwargs)
-    return found if func in unwrapped() else _as_class(found, cls)
+    result = without_subclasses(func, args, kwargs)
+    return result if func in unwrapped() else _as_class(result, cls)
 
 
 def without_subclasses(func: Any, args: Any, kwargs: Any) -> Any:
@@ -172,15 +172,15 @@ def unwrapped() -> set[Any]:
     return {Tensor.grad.__get__, Tensor._base.__get__}
 
 
-def _as_class(found: Any, cls: Any) -> Any:
+def _as_class(value: Any, cls: Any) -> Any:
     if cls is Tensor:
-        return found
-    if isinstance(found, Handle):
-        return found if isinstance(found, cls) else found.as_subclass(cls)  # type: ignore[attr-defined]
-    if isinstance(found, (tuple, list)) and found and not all(type(one) in _PLAIN - {Tensor} for one in found):
-        parts = [_as_class(one, cls) for one in found]
-        return type(found)._make(parts) if hasattr(found, "_make") else type(found)(parts)
-    return found
+        return value
+    if isinstance(value, Handle):
+        return value if isinstance(value, cls) else value.as_subclass(cls)  # type: ignore[attr-defined]
+    if isinstance(value, (tuple, list)) and value and not all(type(one) in _PLAIN - {Tensor} for one in value):
+        parts = [_as_class(one, cls) for one in value]
+        return type(value)._make(parts) if hasattr(value, "_make") else type(value)(parts)
+    return value
 
 
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
@@ -188,10 +188,10 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
     From then on functions look for such objects themselves."""
     if not state.disabled:
         public = getattr(Tensor, _PASSED_AS.get(public.__name__, ""), public)
-        found = [one for one in overloaded((*arguments, *named.values())) if not isinstance(one, Handle)]
-        if found:
+        overloads = [one for one in overloaded((*arguments, *named.values())) if not isinstance(one, Handle)]
+        if overloads:
             begin()
-            return dispatch(public, found, arguments, named)
+            return dispatch(public, overloads, arguments, named)
     raise error from error.__cause__
 
 
@@ -258,10 +258,12 @@ def begin(cls: type | None = None) -> None:
 
 def _method_of_tensor(name: str) -> Any:
     """The function of a method of Tensor, imported if it waits for its first use; what else has that name."""
-    found = _static(Tensor, name)
-    computes = isinstance(found, DeferredMethod) and found.module.startswith(("norch.ops", "norch.fft", "norch.sparse"))
-    in_c = type(found) is not FunctionType and hasattr(found, "__wrapped__")  # csrc/python/method.c
-    return getattr(Tensor, name) if computes or in_c else found
+    method = _static(Tensor, name)
+    computes = isinstance(method, DeferredMethod) and method.module.startswith(
+        ("norch.ops", "norch.fft", "norch.sparse")
+    )
+    in_c = type(method) is not FunctionType and hasattr(method, "__wrapped__")  # csrc/python/method.c
+    return getattr(Tensor, name) if computes or in_c else method
 
 
 def _is_operator(name: str, method: FunctionType) -> bool:
@@ -272,9 +274,9 @@ def _is_operator(name: str, method: FunctionType) -> bool:
 
 def _takes_tensors(method: FunctionType) -> bool:
     """Whether a method takes tensors besides self."""
-    own = method.__code__.co_varnames[:1]
+    first = method.__code__.co_varnames[:1]
     return any(
-        name not in (*own, "return") and (name == "other" or "Tensor" in str(kind) or "Operand" in str(kind))
+        name not in (*first, "return") and (name == "other" or "Tensor" in str(kind) or "Operand" in str(kind))
         for name, kind in method.__annotations__.items()
     )
 
@@ -306,7 +308,7 @@ def _watch(module: str, name: str, thing: Any) -> None:
         return
     if name in _TAKING_DATA:
         entry_of(thing).change(
-            override=lambda given, named: overridden(thing, given, named) if state.modes else NOTHING
+            override=lambda arguments, named: overridden(thing, arguments, named) if state.modes else NOTHING
         )
     elif thing.__module__.startswith(("norch", "torch")) and _takes_any(thing.__code__):
         _let_look(thing, thing)
@@ -340,8 +342,8 @@ class _Attribute:
     def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:
             return self.base.__get__(None, owner)
-        found = overridden(self.base.__get__, (instance,), {})
-        return self.base.__get__(instance, owner) if found is NOTHING else found
+        result = overridden(self.base.__get__, (instance,), {})
+        return self.base.__get__(instance, owner) if result is NOTHING else result
 
     def __set__(self, instance: Any, value: Any) -> None:
         if overridden(self.base.__set__, (instance, value), {}) is NOTHING:
@@ -360,17 +362,17 @@ def _method(name: str, base: Any) -> Any:
         function = base if type(base) is FunctionType else getattr(Tensor, name)
         if state.bare:
             return function(self, *arguments, **named)
-        public, given = getattr(Tensor, _PASSED_AS.get(name, name)), (self, *arguments)
+        public, operands = getattr(Tensor, _PASSED_AS.get(name, name)), (self, *arguments)
         if is_reflected and isinstance(arguments[0], Handle):  # the operator of a plain tensor
             forward = f"__{name[3:]}"
-            public, given = getattr(Tensor, _PASSED_AS.get(forward, forward)), (arguments[0], self)
+            public, operands = getattr(Tensor, _PASSED_AS.get(forward, forward)), (arguments[0], self)
         try:
-            found = overridden(public, given, named)
+            result = overridden(public, operands, named)
         except TypeError:
             if is_operator and not overloaded(arguments) and function(self, *arguments) is NotImplemented:
                 return NotImplemented
             raise
-        return function(self, *arguments, **named) if found is NOTHING else found
+        return function(self, *arguments, **named) if result is NOTHING else result
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     method.__doc__ = None if type(base) is not FunctionType else base.__doc__

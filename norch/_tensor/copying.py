@@ -67,8 +67,8 @@ def rebuilt_sparse(
     for part in indices, values:  # of a file: whose strides must not repeat elements, as each is read
         if part.numel() * part.element_size() > part.untyped_storage().nbytes():
             raise ValueError("a part of a sparse tensor that is larger than its storage")
-    made = import_module("norch.sparse.coo").checked(indices, values, size, is_coalesced, "load")
-    return made.requires_grad_(requires_grad)
+    tensor = import_module("norch.sparse.coo").checked(indices, values, size, is_coalesced, "load")
+    return tensor.requires_grad_(requires_grad)
 
 
 rebuilt.__module__ = rebuilt_sparse.__module__ = "norch.tensor"  # the name in files

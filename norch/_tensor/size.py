@@ -26,8 +26,8 @@ class Size(tuple[int, ...]):
     @overload
     def __getitem__(self, index: slice) -> Size: ...
     def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if type(found) is tuple else found
+        sizes = tuple.__getitem__(self, index)
+        return Size(sizes) if type(sizes) is tuple else sizes
 
     def __add__(self, other: tuple[Any, ...]) -> Any:
         both = tuple.__add__(self, other)

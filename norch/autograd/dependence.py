@@ -24,7 +24,7 @@ class ZeroDerivative(Node):
 def record_dependence(node: Node, grads: Sequence[Any]) -> list[Any]:
     """grads, the gradients from node, recorded as functions of its first depends_on inputs too."""
     metas = tuple(None if grad is None else meta_of(grad) for grad in grads[: node.depends_on])
-    found = []
+    outs = []
     for grad in grads:
         out = None
         if grad is not None:
@@ -32,5 +32,5 @@ def record_dependence(node: Node, grads: Sequence[Any]) -> list[Any]:
             dependence.input_metas = metas
             out = alias(grad)
             out._node = dependence
-        found.append(out)
-    return found
+        outs.append(out)
+    return outs

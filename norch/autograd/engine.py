@@ -197,8 +197,8 @@ def visit(
     check = None if (anomaly := mode.anomaly) is None else anomaly.check
     if live_levels.data:
         check = sums_of_levels(check, targets is None)
-    seen = _dtypes_seen()
-    may_be_complex, may_be_halves = seen >= _COMPLEX_SEEN, seen & _HALVES_SEEN
+    dtypes = _dtypes_seen()
+    may_be_complex, may_be_halves = dtypes >= _COMPLEX_SEEN, dtypes & _HALVES_SEEN
     dependencies: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
     node: Any = None  # the current node, younger than all that wait; its gradient is g
     grad_inputs: Sequence[Any]

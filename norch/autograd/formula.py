@@ -34,5 +34,5 @@ def formula_gradients(
     # Two inputs may be the same tensor, so the walk ends at a variable for each.
     variables = [record(_Variable, alias(x), (x,)) if need else x for x, need in zip(inputs, needs_input_grad)]
     frontier = [x._node if need else None for x, need in zip(variables, needs_input_grad)]
-    found = walk_to(frontier, [(formula(*variables, *others)._node, g)], True, True)
-    return tuple([None if one is None else one.clone() for one in found])
+    grads = walk_to(frontier, [(formula(*variables, *others)._node, g)], True, True)
+    return tuple([None if one is None else one.clone() for one in grads])

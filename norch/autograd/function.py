@@ -162,7 +162,7 @@ class Function(Node):
                 if saved is out and (self._is_dirty(out) or not any(saved is x for x in inputs)):
                     self._saved = (*self._saved[:position], alias(out), *self._saved[position + 1 :])
                     self._saved_outputs[position] = index
-        given = list(outputs)
+        results = list(outputs)
         for index, out in enumerate(outputs):
             if not isinstance(out, Handle) or any(out is one for one in self._not_differentiable):
                 continue
@@ -173,11 +173,11 @@ class Function(Node):
                 rebase_history(out, node)
                 continue
             if any(out is x for x in inputs):
-                given[index] = lib.norch_alias(out)
-                given[index]._version_counter = version_counter_of(out)
-                given[index]._view = SEVERED  # a write to it would bypass backward
-            given[index]._node = node
-        return tuple(given)
+                results[index] = lib.norch_alias(out)
+                results[index]._version_counter = version_counter_of(out)
+                results[index]._view = SEVERED  # a write to it would bypass backward
+            results[index]._node = node
+        return tuple(results)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         grads = [g.get(i) for i in range(len(self._output_shapes))] if isinstance(g, Outputs) else [g]

@@ -13,17 +13,17 @@ from .transforms import Linearized, Tensors, check_shapes, pull
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _checked(given: Any, what: str) -> Any:
+def _checked(values: Any, what: str) -> Any:
     """A tensor, or a tuple of them; TypeError for others."""
-    tensors = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    tensors = tuple(values) if isinstance(values, (tuple, list)) else (values,)
     for x in tensors:
         if not isinstance(x, Handle):
             raise TypeError(f"{what} must be a tensor or a tuple of tensors, not {type(x).__name__}")
-    return tensors if isinstance(given, (tuple, list)) else given
+    return tensors if isinstance(values, (tuple, list)) else values
 
 
-def _listed(given: Any) -> Sequence[Any]:
-    return given if isinstance(given, tuple) else (given,)
+def _listed(values: Any) -> Sequence[Any]:
+    return values if isinstance(values, tuple) else (values,)
 
 
 class _Run(Linearized):
@@ -33,10 +33,10 @@ class _Run(Linearized):
         self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, scalar: bool = False
     ):
         def call(*args: Any) -> Any:
-            made = _checked(func(*args), f"{name}: what the function gives")
-            if scalar and (isinstance(made, tuple) or made.numel() != 1):
+            outputs = _checked(func(*args), f"{name}: what the function gives")
+            if scalar and (isinstance(outputs, tuple) or outputs.numel() != 1):
                 raise ShapeError(f"{name}: the function must give a tensor of one number")
-            return made
+            return outputs
 
         inputs = _checked(inputs, f"{name}: inputs")
         args = _listed(inputs)
@@ -53,9 +53,9 @@ class _Run(Linearized):
         check_shapes(f"{self.name}: v", v, of, tensors)
         return v
 
-    def with_output(self, found: Any) -> tuple[Any, Any]:
+    def with_output(self, result: Any) -> tuple[Any, Any]:
         """(output, found), as they are handed out."""
-        return self.released(self.output_tree), self.released(found)
+        return self.released(self.output_tree), self.released(result)
 
 
 def vjp(
@@ -71,8 +71,8 @@ def vjp(
     (tensor([1., 1.]), tensor([1., 1.]))
     """
     run = _Run("vjp", func, inputs, create_graph, strict)
-    found = run.vjp(run.weights(v, "an output", run.outputs))
-    return run.with_output(run.by_input(found))
+    product = run.vjp(run.weights(v, "an output", run.outputs))
+    return run.with_output(run.by_input(product))
 
 
 def jvp(
@@ -85,8 +85,8 @@ def jvp(
     (tensor([1., 4.]), tensor([2., 4.]))
     """
     run = _Run("jvp", func, inputs, create_graph, strict)
-    found = run.jvp(run.weights(v, "an input", run.inputs))
-    return run.with_output(run.by_output(found))
+    product = run.jvp(run.weights(v, "an input", run.inputs))
+    return run.with_output(run.by_output(product))
 
 
 def jacobian(
@@ -110,8 +110,8 @@ def jacobian(
     if strategy not in ("reverse-mode", "forward-mode"):
         raise ValueError(f"jacobian: strategy is 'reverse-mode' or 'forward-mode', not {strategy!r}")
     run = _Run("jacobian", func, inputs, create_graph, strict)
-    found = run.jacobian(strategy == "forward-mode", None if vectorize else 1)
-    return run.by_output([run.released(run.by_input(row)) for row in found])
+    rows = run.jacobian(strategy == "forward-mode", None if vectorize else 1)
+    return run.by_output([run.released(run.by_input(row)) for row in rows])
 
 
 def hessian(
@@ -171,8 +171,8 @@ def _hessian_product(
         if x.dtype.is_complex:
             raise DTypeError(f"{name}: {x.dtype.name} is not supported")
     first = run.vjp(run.weights(None, "an output", run.outputs), create_graph=True)
-    found = pull(first, run.inputs, run.weights(v, "an input", run.inputs), create_graph, run.strict)
-    return run.with_output(run.by_input(found))
+    product = pull(first, run.inputs, run.weights(v, "an input", run.inputs), create_graph, run.strict)
+    return run.with_output(run.by_input(product))
 
 
 publish(globals())

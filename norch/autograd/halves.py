@@ -76,12 +76,12 @@ def propagate(node: Any, g: Any, *needed: Any) -> Any:
     until unbroadcast() has added them."""
     if getattr(g, "_dtype", -1) not in HALVES:
         return node.propagate(g, *needed)
-    made = _propagate_by(_by_rule if node.metas is None else _kept_wide, type(node))
-    if made is None:
+    in_float32 = _propagate_by(_by_rule if node.metas is None else _kept_wide, type(node))
+    if in_float32 is None:
         return node.propagate(g, *needed)
     if node.metas is None:
-        return made(node, g, *needed)
-    grads = made(node, g.float(), *needed)
+        return in_float32(node, g, *needed)
+    grads = in_float32(node, g.float(), *needed)
     return [x if x is None or meta is not None else x.to(g.dtype) for x, meta in zip(grads, node.metas)]  # of as many
 
 

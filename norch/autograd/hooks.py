@@ -46,10 +46,10 @@ def add_hook(hooks: dict[int, Any], hook: Any, first: bool = False) -> Removable
 def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
     """Adds a hook to those of node. The handle keeps no graph alive."""
     node.hooks = [*(node.hooks or ()), hook]
-    known = weakref.ref(node)
+    reference = weakref.ref(node)
 
     def take() -> None:
-        node = known()
+        node = reference()
         hooks = [] if node is None else list(node.hooks or ())
         at = next((i for i, one in enumerate(hooks) if one is hook), None)
         if node is not None and at is not None:

@@ -28,10 +28,10 @@ def walk_to(
     frontier: Sequence[Node | None], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
 ) -> tuple[Any, ...]:
     """The gradients that arrive at the nodes of frontier. Their hooks are left to the enclosing walk."""
-    found = _walk(
+    gradients = _walk(
         Boundary([node for node in frontier if node is not None], has_hooks=False), roots, retain_graph, create_graph
     ).found
-    return tuple([None if node is None else found[node] for node in frontier])
+    return tuple([None if node is None else gradients[node] for node in frontier])
 
 
 def walk_apart(

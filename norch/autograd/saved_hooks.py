@@ -47,10 +47,10 @@ class _Packed:
 
     def tensor(self) -> Any:
         with no_grad():
-            found = self.unpack(self.value)
-        if not isinstance(found, Handle):
-            raise TypeError(f"saved_tensors_hooks: unpack_hook returned {type(found).__name__}, not a tensor")
-        out: Any = found.detach()  # type: ignore[attr-defined]
+            unpacked = self.unpack(self.value)
+        if not isinstance(unpacked, Handle):
+            raise TypeError(f"saved_tensors_hooks: unpack_hook returned {type(unpacked).__name__}, not a tensor")
+        out: Any = unpacked.detach()  # type: ignore[attr-defined]
         out._node = self.edge
         return out
 
@@ -142,7 +142,7 @@ class save_on_cpu(saved_tensors_hooks):  # PyTorch's name
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda x: (x.device, x.cpu()), lambda kept: kept[1].to(kept[0]))
+        super().__init__(lambda x: (x.device, x.cpu()), lambda packed: packed[1].to(packed[0]))
 
 
 class disable_saved_tensors_hooks:  # PyTorch's name

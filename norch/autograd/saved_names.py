@@ -46,13 +46,13 @@ def saved_positions(node_class: Any) -> dict[str, int]:
     plan = node_class.save_plan
     needed = {name for names in plan.needed for name in names}
     names = _NAMES | _NAMES_OF.get(node_class.__name__, {})
-    found = {}
+    positions = {}
     for position, name in enumerate(plan.saves):
         bare = name.removesuffix("_meta")
         if name in needed and bare in names:
-            found[names[bare] + "_sym_sizes" * (bare != name)] = position
-    _known[node_class] = found
-    return found
+            positions[names[bare] + "_sym_sizes" * (bare != name)] = position
+    _known[node_class] = positions
+    return positions
 
 
 def pytorch_names(node_class: Any) -> list[str]:

@@ -14,8 +14,8 @@ from .record import gradient_edge
 def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = False) -> set[Node]:
     """The nodes that edges lead to from roots, and roots themselves. The edges of ends are not followed. opens: nodes
     that stand for others are opened first (Node.is_whole)."""
-    seen = set(roots)
-    todo = list(seen)
+    visited = set(roots)
+    todo = list(visited)
     while todo:
         node = todo.pop()
         if node in ends:
@@ -23,10 +23,10 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = F
         if opens and node.is_whole:
             node.open()
         for edge in node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
+            if edge is not None and edge not in visited:
+                visited.add(edge)
                 todo.append(edge)
-    return seen
+    return visited
 
 
 def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
@@ -64,8 +64,8 @@ class Targets:
 
     def start(self, roots: Iterable[Node]) -> None:
         """Finds the needed nodes of a walk from roots."""
-        needed, seen = self.needed, reachable(roots, self.found if self.is_boundary else ())
-        for node in sorted(seen, key=lambda node: node.seq):  # inputs first: they are older than their users
+        needed, visited = self.needed, reachable(roots, self.found if self.is_boundary else ())
+        for node in sorted(visited, key=lambda node: node.seq):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):
                 needed.add(node)
         self.visited = needed.union(self.one_by_one)

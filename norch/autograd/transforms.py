@@ -51,14 +51,14 @@ def leaves(tree: Any, method: str = "") -> list[Any]:
     """The tensors of tree, in order."""
     if isinstance(tree, Handle):
         return [tree]
-    found: list[Any] = []
+    tensors: list[Any] = []
 
     def note(x: Any) -> Any:
-        found.append(x)
+        tensors.append(x)
         return x
 
     map_tree(note, tree, method)
-    return found
+    return tensors
 
 
 def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
@@ -97,17 +97,17 @@ def pull(
     """
     pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if gradient_edge(out) is not None]
     rows: tuple[int, ...] = (len(weights[0]),) if batched else ()
-    found: Sequence[Any] = [None] * len(inputs)
+    grads: Sequence[Any] = [None] * len(inputs)
     if pairs and 0 not in rows:
         outs, ws = zip(*pairs, strict=True)
         walk = partial(grad, outs, inputs, retain_graph=True, create_graph=create_graph, allow_unused=True)
-        found = _by_chunks(walk, ws, min(chunk_size or rows[0], rows[0])) if batched else walk(ws)
-    for i, g in enumerate(found if strict and 0 not in rows else ()):
+        grads = _by_chunks(walk, ws, min(chunk_size or rows[0], rows[0])) if batched else walk(ws)
+    for i, g in enumerate(grads if strict and 0 not in rows else ()):
         if g is None:
             raise Error(f"{strict}: the output does not depend on input {i}, which strict=True forbids")
         if create_graph and gradient_edge(g) is None:
             raise Error(f"{strict}: the derivative by input {i} depends on no input, which strict=True forbids")
-    return [x.new_zeros((*rows, *x.shape)) if g is None else g for x, g in zip(inputs, found, strict=True)]
+    return [x.new_zeros((*rows, *x.shape)) if g is None else g for x, g in zip(inputs, grads, strict=True)]
 
 
 def _by_chunks(walk: Any, weights: Tensors, at_once: int) -> Sequence[Any]:
@@ -118,13 +118,13 @@ def _by_chunks(walk: Any, weights: Tensors, at_once: int) -> Sequence[Any]:
     whole: list[Any] = []
     for start in range(0, count, at_once):
         if at_once == 1:
-            found = [None if g is None else g.unsqueeze(0) for g in walk([w[start] for w in weights])]
+            grads = [None if g is None else g.unsqueeze(0) for g in walk([w[start] for w in weights])]
         else:
-            found = walk([w[start : start + at_once] for w in weights], is_grads_batched=True)
+            grads = walk([w[start : start + at_once] for w in weights], is_grads_batched=True)
         if count <= at_once:
-            return found
-        whole = whole or [None if g is None else g.new_empty((count, *g.shape[1:])) for g in found]
-        for into, g in zip(whole, found, strict=True):
+            return grads
+        whole = whole or [None if g is None else g.new_empty((count, *g.shape[1:])) for g in grads]
+        for into, g in zip(whole, grads, strict=True):
             if g is not None:
                 into[start : start + at_once] = g
     return whole
@@ -142,9 +142,9 @@ def _identity(x: Any) -> Any:
 
 def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
     """Whether outputs depend on leaves other than inputs, so that results must stay differentiable."""
-    own = {x._node for x in inputs if x.is_leaf}
+    ends = {x._node for x in inputs if x.is_leaf}
     roots = [node for out in outputs if (node := gradient_edge(out)) is not None]
-    return any(type(node) is Leaf for node in reachable(roots, own) - own)
+    return any(type(node) is Leaf for node in reachable(roots, ends) - ends)
 
 
 class Linearized:
@@ -179,15 +179,15 @@ class Linearized:
                 ]
                 now[i] = with_leaves(args[i], variables)
                 self.inputs += variables
-            made = func(*now, **kwargs)
+            result = func(*now, **kwargs)
         self.aux = None
         if has_aux:
-            if not isinstance(made, tuple) or len(made) != 2:
+            if not isinstance(result, tuple) or len(result) != 2:
                 raise TypeError(f"{name}: with has_aux the function gives a pair (output, aux)")
-            made, self.aux = made
-        self.output_tree, self.outputs = made, leaves(made)
+            result, self.aux = result
+        self.output_tree, self.outputs = result, leaves(result)
         if not self.outputs:
-            raise TypeError(f"{name}: the function gives {type(made).__name__}, which holds no tensor")
+            raise TypeError(f"{name}: the function gives {type(result).__name__}, which holds no tensor")
         self.strict = name if strict else ""
         self.create_graph = recorded and _is_open(self.outputs, self.inputs) if create_graph is None else create_graph
 
@@ -219,9 +219,9 @@ class Linearized:
         ]
         live = [x for x in w if x is not None]
         back = pull(self.outputs, self.inputs, w, True, self.strict)
-        found = iter(pull(back, live, tangents, create_graph, batched=batched, chunk_size=chunk_size))
+        products = iter(pull(back, live, tangents, create_graph, batched=batched, chunk_size=chunk_size))
         rows = (len(tangents[0]),) if batched else ()
-        return [o.new_zeros((*rows, *o.shape)) if x is None else next(found) for o, x in zip(self.outputs, w)]
+        return [o.new_zeros((*rows, *o.shape)) if x is None else next(products) for o, x in zip(self.outputs, w)]
 
     def jacobian(self, forward: bool = False, chunk_size: int | None = None) -> list[list[Any]]:
         """For each output, for each input: the derivatives of all elements, (*output.shape, *input.shape).
@@ -236,8 +236,8 @@ class Linearized:
         with enable_grad():  # for what joins the rows of a batch
             for out, row in zip(self.outputs, blocks if not forward else ()):
                 of = (out,), self.inputs, (_identity(out),), self.create_graph, self.strict
-                found = pull(*of, batched=True, chunk_size=chunk_size)
-                row += [g.reshape(*out.shape, *x.shape) for g, x in zip(found, self.inputs)]
+                grads = pull(*of, batched=True, chunk_size=chunk_size)
+                row += [g.reshape(*out.shape, *x.shape) for g, x in zip(grads, self.inputs)]
             for x in self.inputs if forward else ():
                 n = x.numel()
                 tangents = [_identity(y) if y is x else y.new_zeros(y.shape).expand(n, *y.shape) for y in self.inputs]

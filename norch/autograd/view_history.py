@@ -126,9 +126,9 @@ def _seen_in(dtype: int, whole: Any, path: list[Steps]) -> tuple[Any, Steps | No
     steps: Steps | None = None
     while whole._dtype != dtype and path:
         _, step, arguments, _ = path.pop()
-        seen = _applied(whole, (None, step, arguments, 1))
-        if seen is not None and lib.norch_shares_storage(seen, whole):
-            whole, steps = seen, (steps, step, arguments, 1 if steps is None else steps[3] + 1)
+        viewed = _applied(whole, (None, step, arguments, 1))
+        if viewed is not None and lib.norch_shares_storage(viewed, whole):
+            whole, steps = viewed, (steps, step, arguments, 1 if steps is None else steps[3] + 1)
     return whole, steps
 
 
@@ -241,10 +241,10 @@ def rebase_history(x: Any, node: Node) -> None:
 def _move_kept(x: Any, node: Node) -> None:
     """Moves the hook of retain_grad() to the new node, as it is to see the gradient of the present value of x."""
     hooks = x._node.hooks
-    kept = retaining(hooks, x)
-    if kept:
-        x._node.hooks = [hook for hook in hooks if hook not in kept] or None
-        node.hooks = [*(node.hooks or ()), *kept]
+    retaining_hooks = retaining(hooks, x)
+    if retaining_hooks:
+        x._node.hooks = [hook for hook in hooks if hook not in retaining_hooks] or None
+        node.hooks = [*(node.hooks or ()), *retaining_hooks]
 
 
 class Constant(Node):
@@ -266,11 +266,11 @@ class ViewWrite(Node):
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         g = self._laid_out(g)
-        kept = None
+        outside = None
         if self.edges[0] is not None:
-            kept = self._laid_out(g, copied=True)
-            self._part(kept).zero_()
-        return kept, self._part(g)
+            outside = self._laid_out(g, copied=True)
+            self._part(outside).zero_()
+        return outside, self._part(g)
 
     def _part(self, g: Any) -> Any:
         """The region in the gradient g, a view of it."""

@@ -252,8 +252,8 @@ class ParameterList(_OfParameters):
         return iter([getattr(self, str(i)) for i in range(self._size)])
 
     def __getitem__(self, index: int | slice) -> Any:
-        found = list(self)[index]
-        return ParameterList(found) if isinstance(index, slice) else found
+        chosen = list(self)[index]
+        return ParameterList(chosen) if isinstance(index, slice) else chosen
 
     def __setitem__(self, index: int, value: Any) -> None:
         setattr(self, str(range(self._size)[index]), _as_parameter(value))

@@ -104,7 +104,7 @@ class Module(StateDict):
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         hooks = list(self._forward_hooks.items())
-        done = set()
+        called = set()
         try:
             for hook, with_kwargs in list(self._forward_pre_hooks.values()):
                 changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
@@ -118,14 +118,14 @@ class Module(StateDict):
                     args = changed if isinstance(changed, tuple) else (changed,)
             result = self._forward_with_hooks(args, kwargs)
             for key, (hook, with_kwargs, _) in hooks:
-                done.add(key)
+                called.add(key)
                 changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
                 if changed is not None:
                     result = changed
             return result
         except Exception:
             for key, (hook, with_kwargs, always) in hooks:
-                if always and key not in done:
+                if always and key not in called:
                     with suppress(Exception):  # the first error is raised
                         hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
             raise

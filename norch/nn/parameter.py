@@ -54,11 +54,11 @@ def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
     """Registers an uninitialized parameter of layer, or for None an absent one, for each name and its shape."""
     for name, shape in shapes.items():
         try:
-            made = None if shape is None else Parameter(empty(shape, dtype=dtype, device=device))
+            parameter = None if shape is None else Parameter(empty(shape, dtype=dtype, device=device))
         except (Error, TypeError) as error:
             rename_error(error, type(layer).__name__)
             raise
-        layer.register_parameter(name, made)
+        layer.register_parameter(name, parameter)
 
 
 publish(

@@ -106,13 +106,13 @@ def in_autocast(function: Any, /, *arguments: Any, **named: Any) -> Any:
 
 def _tensors(values: Iterable[Any]) -> list[Any]:
     """The tensors among arguments, and in lists and tuples of them."""
-    found = []
+    tensors = []
     for value in values:
         if isinstance(value, Handle):
-            found.append(value)
+            tensors.append(value)
         elif type(value) in (list, tuple):
-            found += [x for x in value if isinstance(x, Handle)]
-    return found
+            tensors += [x for x in value if isinstance(x, Handle)]
+    return tensors
 
 
 def _float32(name: str, dtype: DType, tensors: list[Any]) -> DType:

@@ -11,9 +11,9 @@ from ._operand import as_operand, tensor_of
 def at_least(ndim: int, value: Tensor, name: str) -> Tensor:
     """tensor_of(value), which must have so many dimensions or more: ShapeError otherwise."""
     if tensor_of(value, name).ndim < ndim:
-        found = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
+        shape = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
         wanted = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
-        raise ShapeError(f"{name}: needs at least {wanted}, got {found}")
+        raise ShapeError(f"{name}: needs at least {wanted}, got {shape}")
     return value
 
 

@@ -48,8 +48,8 @@ def entry(
 
     def with_checks(*arguments: Any, **named: Any) -> Any:
         if named and renames:
-            if "out" in named and (given := named.pop("out")) is not None:
-                return _into(with_checks, arguments, named, given)
+            if "out" in named and (out := named.pop("out")) is not None:
+                return _into(with_checks, arguments, named, out)
             for theirs, ours in _NUMPY_NAMES.items() if numpy else ():
                 if theirs in named:
                     named[ours] = named.pop(theirs)

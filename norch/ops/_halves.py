@@ -17,11 +17,11 @@ WIDE = tuple(constants[name] for name in ("FLOAT32", "FLOAT64"))
 
 def rounded_once(function: Any, arguments: tuple[Any, ...], named: dict[str, Any], mixed: bool) -> Any:
     """What function gives, computed in float32 and rounded once if there are halves among its arguments."""
-    given = (*arguments, *named.values())
-    kind = _halves_among(given, mixed)
+    values = (*arguments, *named.values())
+    kind = _halves_among(values, mixed)
     if kind is None:
         return function(*arguments, **named)
-    return _rounded(function(*map(widened, arguments), **{name: widened(x) for name, x in named.items()}), kind, given)
+    return _rounded(function(*map(widened, arguments), **{name: widened(x) for name, x in named.items()}), kind, values)
 
 
 def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
@@ -39,9 +39,9 @@ def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
     return kind if kind is not None and kind.code in HALVES else None
 
 
-def _rounded(out: Any, kind: Any, given: tuple[Any, ...]) -> Any:
+def _rounded(out: Any, kind: Any, values: tuple[Any, ...]) -> Any:
     """The results of float32 in the dtype of the halves; all as they are where the call names a dtype."""
-    if any(type(x) is type(kind) for x in given):
+    if any(type(x) is type(kind) for x in values):
         return out
     if isinstance(out, Handle):
         return out.to(kind) if out._dtype == WIDE[0] else out  # type: ignore[attr-defined]

@@ -73,11 +73,11 @@ def tensor_of(value: Tensor, name: str) -> Tensor:
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")
 
 
-def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exception:
+def renamed_error(error: Exception, name: str, arguments: Iterable[Any]) -> Exception:
     """error, raised by what name is composed of, as one that names it: of what no tensor has been given, TypeError."""
     if not isinstance(error, AttributeError):
         rename_error(error, name)  # type: ignore[arg-type]
-    elif error.name and not isinstance(error.obj, Handle) and any(x is error.obj for x in given):
+    elif error.name and not isinstance(error.obj, Handle) and any(x is error.obj for x in arguments):
         return TypeError(f"{name}: expected a tensor, not {type(error.obj).__name__}")
     return error
 
@@ -85,14 +85,14 @@ def renamed_error(error: Exception, name: str, given: Iterable[Any]) -> Exceptio
 RENAMED_ERRORS = (Error, TypeError, OverflowError, AttributeError)  # what renamed_error() takes
 
 
-def refused(function: Any, name: str, is_operator: bool, *given: Any) -> Any:
+def refused(function: Any, name: str, is_operator: bool, *arguments: Any) -> Any:
     """What an operand of a row that is no tensor, number or array makes of the call; else NotImplemented for an
     operator, or a TypeError."""
     try:
         return instead(
-            function, given, {}, _no_operand(next(x for x in given if operand(x, name) is NotImplemented), name)
+            function, arguments, {}, _no_operand(next(x for x in arguments if operand(x, name) is NotImplemented), name)
         )
     except TypeError:
-        if is_operator and not any(hasattr(type(x), "__torch_function__") for x in others(given)):
+        if is_operator and not any(hasattr(type(x), "__torch_function__") for x in others(arguments)):
             return NotImplemented
         raise

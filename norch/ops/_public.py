@@ -50,15 +50,15 @@ def public_form(function: Any, name: str, module: str) -> Function:
 
 def publish_operations(namespace: dict[str, Any], names: Iterable[str], without_out: Container[str] = ()) -> None:
     """Replaces functions in the globals() of a module by public forms: with out=, but for those in without_out."""
-    made: dict[Any, Any] = {}
+    forms: dict[Any, Any] = {}
     plain, module = {name: namespace[name] for name in names}, namespace["__name__"]
     for name, function in plain.items():
         if name in without_out:
             namespace[name] = _guarded(function, module)
             continue
-        if function not in made:
-            made[function] = _with_out(function, _name_of(function, name, plain), module)
-        namespace[name] = made[function]
+        if function not in forms:
+            forms[function] = _with_out(function, _name_of(function, name, plain), module)
+        namespace[name] = forms[function]
 
 
 def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[frozenset[str], Callable[..., Any]]:

@@ -78,9 +78,9 @@ def _as_planes(weight: Any) -> Any:
 )
 def _conv(x: Any, weight: Any, bias: Any, geometry: _Geometry) -> Any:
     """y (N, O, D', H', W') of x (N, C, D, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
-    seen = _seen(x, weight.shape[2], geometry)
-    planes = lib.norch_conv(seen.flatten(0, 1), _as_planes(weight), bias, geometry.of_planes())
-    return planes.reshape(*seen.shape[:2], *planes.shape[1:]).transpose(1, 2).contiguous()
+    frames = _seen(x, weight.shape[2], geometry)
+    planes = lib.norch_conv(frames.flatten(0, 1), _as_planes(weight), bias, geometry.of_planes())
+    return planes.reshape(*frames.shape[:2], *planes.shape[1:]).transpose(1, 2).contiguous()
 
 
 @differentiable(
@@ -109,8 +109,8 @@ def _conv_input(y: Any, weight: Any, geometry: _Geometry, size: Sequence[int]) -
 )
 def _conv_weight(x: Any, y: Any, geometry: _Geometry, kernel: Sequence[int]) -> Any:
     """weight (O, C / groups, *kernel) of x and y."""
-    seen = _seen(x, kernel[0], geometry).flatten(0, 1)
-    planes = lib.norch_conv_weight(seen, _as_batch(y), geometry.of_planes(), kernel[1:], None)
+    frames = _seen(x, kernel[0], geometry).flatten(0, 1)
+    planes = lib.norch_conv_weight(frames, _as_batch(y), geometry.of_planes(), kernel[1:], None)
     fan_in = x.shape[1] // geometry.groups
     return planes.reshape(y.shape[1], kernel[0], fan_in, *kernel[1:]).transpose(1, 2).contiguous()
 

@@ -247,12 +247,12 @@ _Stack = derivative("stack", (), backward=_stack_grad, saves=("metas", "dim"), s
 def padded(x: Tensor, before: Sequence[int], after: Sequence[int], value: float) -> Tensor:
     """A copy of x with so many elements of a value added at the ends of each of its last axes; negative numbers remove
     elements."""
-    kept, first, last = x, before, after
+    inner, first, last = x, before, after
     if min((*before, *after), default=0) < 0:
         for dim, (low, high) in enumerate(zip(before, after), x.ndim - len(before)):
-            kept = lib.norch_slice(kept, dim, max(-low, 0), lib.norch_shape(x)[dim] + min(high, 0), 1)
+            inner = lib.norch_slice(inner, dim, max(-low, 0), lib.norch_shape(x)[dim] + min(high, 0), 1)
         first, last = [max(n, 0) for n in before], [max(n, 0) for n in after]
-    return record(_Pad, lib.norch_pad(kept, first, last, _CONSTANT, operand(value)), (x,), (before, after))
+    return record(_Pad, lib.norch_pad(inner, first, last, _CONSTANT, operand(value)), (x,), (before, after))
 
 
 def _pad_grad(g: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:

@@ -527,8 +527,8 @@ def tril_indices(
             [0, 0, 1]])
     """
     offset = _offset("tril_indices", row, col, offset)
-    found = lib.norch_triangle_indices(_triangle_size(row, col, offset), max(-offset, 0), col, offset, False)
-    return _indices(found, dtype, device, requires_grad, layout, pin_memory)
+    indices = lib.norch_triangle_indices(_triangle_size(row, col, offset), max(-offset, 0), col, offset, False)
+    return _indices(indices, dtype, device, requires_grad, layout, pin_memory)
 
 
 @rename_errors
@@ -551,8 +551,8 @@ def triu_indices(
     """
     offset = _offset("triu_indices", row, col, offset)
     total = row * col - _triangle_size(row, col, offset - 1)
-    found = lib.norch_triangle_indices(total, 0, col, offset, True)
-    return _indices(found, dtype, device, requires_grad, layout, pin_memory)
+    indices = lib.norch_triangle_indices(total, 0, col, offset, True)
+    return _indices(indices, dtype, device, requires_grad, layout, pin_memory)
 
 
 def _offset(name: str, row: int, col: int, offset: int) -> int:
@@ -572,13 +572,13 @@ def _triangle_size(row: int, col: int, offset: int) -> int:
 
 
 def _indices(
-    found: Tensor, dtype: DType | None, device: Any, requires_grad: bool, layout: Any, pin_memory: bool
+    indices: Tensor, dtype: DType | None, device: Any, requires_grad: bool, layout: Any, pin_memory: bool
 ) -> Tensor:
     """Indices on the CPU as they were asked for."""
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
-    if wanted is not norch_int64 and found.numel():
-        check_fits(found.amax().item(), wanted, "indices of a triangle")
-    return finished(found.to(wanted), device, requires_grad, layout, pin_memory)
+    if wanted is not norch_int64 and indices.numel():
+        check_fits(indices.amax().item(), wanted, "indices of a triangle")
+    return finished(indices.to(wanted), device, requires_grad, layout, pin_memory)
 
 
 # ---- values or sizes ------------------------------------------------------------------------------------------------

@@ -209,8 +209,8 @@ def _listed(part: Any) -> Tensor:
             "an index is made of integers, slices, ..., None, and tensors, arrays or lists of integers or bools, "
             f"not of {type(part).__name__}"
         )
-    made = tensor(part, device="cpu")
-    return made.to(int64_) if made.numel() == 0 and made.dtype.is_floating_point else made
+    index = tensor(part, device="cpu")
+    return index.to(int64_) if index.numel() == 0 and index.dtype.is_floating_point else index
 
 
 def _axes_of(part: Any) -> int:

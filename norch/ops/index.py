@@ -49,9 +49,9 @@ def check_index(index: Tensor, name: str) -> Tensor:
 
 def values_for(x: Tensor, value: Operand, name: str) -> Tensor:
     """The values of a write into x, in the dtype of x; numbers must fit it."""
-    given = kernel_operand(value, name)
-    check_scalar(given, x, name)
-    return to_device_of(cast(given, x.dtype), x)
+    values = kernel_operand(value, name)
+    check_scalar(values, x, name)
+    return to_device_of(cast(values, x.dtype), x)
 
 
 def source_for(x: Tensor, src: Operand, name: str) -> Tensor:

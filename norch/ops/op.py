@@ -69,8 +69,8 @@ def op(
     make, inputs, saves = _FORMS[form]
     others = _rows.REDUCTION_OTHERS if form == "reduce" else ()
     node_class = derivative(name, inputs, saves=saves, others=others, **declared) if declared else None
-    made = make(row, node_class, autocast) if autocast else make(row, node_class)
-    function = named_function(policy(autocast)(made), name, doc)
+    call = make(row, node_class, autocast) if autocast else make(row, node_class)
+    function = named_function(policy(autocast)(call), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
     function.row, function.out = (form, row, node_class), out
     function.__annotations__["return"] = "Tensor"

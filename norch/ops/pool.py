@@ -218,8 +218,8 @@ def max_pool(
     return_indices: bool,
 ) -> Any:
     if isinstance(x, Handle) and x.dtype.kind in "iu":  # whose elements float64 holds, up to 2**53
-        found = max_pool(name, axes, x.double(), kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-        return (found[0].to(x.dtype), found[1]) if return_indices else found.to(x.dtype)
+        pooled = max_pool(name, axes, x.double(), kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+        return (pooled[0].to(x.dtype), pooled[1]) if return_indices else pooled.to(x.dtype)
     by_rows = not return_indices and isinstance(x, Handle) and x._numel <= ONE_CHUNK
     x, window, result = _window(name, axes, x, kernel_size, stride, padding, dilation, ceil_mode, by_rows)
     if axes == 3:

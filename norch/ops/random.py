@@ -385,13 +385,13 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     norch.Size([2])
     """
     dtype = tensor_of(input, "poisson").dtype
-    given: Any = cast(input.detach(), float64)
+    rates: Any = cast(input.detach(), float64)
     if not dtype.is_floating_point:
         raise DTypeError(f"poisson: rates must be floats, not {dtype.name}")
-    if not holds((given >= 0) & (given < math.inf)):
+    if not holds((rates >= 0) & (rates < math.inf)):
         raise ArgumentError("poisson: rates must be finite and not negative")
-    rate = where(given < _LARGE, given, 0.0)
-    found = up = down = rate.floor()
+    rate = where(rates < _LARGE, rates, 0.0)
+    counts = up = down = rate.floor()
     above = below = where(rate > 0, (down * rate.log() - rate - _log_factorial(down)).exp(), 1.0)
     left = rand_like(rate, generator=generator) - above
     searching = left >= 0
@@ -405,13 +405,13 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
                 down = down - 1
             left = left - probability
             hit = searching & (left < 0)
-            found = where(hit, up if upwards else down, found)
+            counts = where(hit, up if upwards else down, counts)
             searching = searching & ~hit
         searching = searching & ((above > 0) | (below > 0))  # where rounding leaves a rest, it is the likeliest
-    if occurs(given >= _LARGE):
-        normals = randn_like(given, generator=generator) * given.sqrt() + given
-        found = where(given < _LARGE, found, normals.round())
-    return cast(found, dtype)
+    if occurs(rates >= _LARGE):
+        normals = randn_like(rates, generator=generator) * rates.sqrt() + rates
+        counts = where(rates < _LARGE, counts, normals.round())
+    return cast(counts, dtype)
 
 
 def _log_factorial(n: Tensor) -> Tensor:

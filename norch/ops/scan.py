@@ -40,9 +40,9 @@ def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) ->
     """The sum of g * out from here on, over x; without dividing where an element is 0."""
     if not x.ndim or x.shape[dim] < 2:
         return g.clone()
-    some = (x == 0).any()
+    has_zero = (x == 0).any()
     quotient = None
-    if lib.norch_recording() or not occurs(some):  # a replay may meet other elements
+    if lib.norch_recording() or not occurs(has_zero):  # a replay may meet other elements
         quotient = _cumsum(g * out, dim, not reverse) / x
         if not lib.norch_recording():
             return quotient
@@ -53,7 +53,7 @@ def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) ->
         parts.append(here if last is None else here + parts[-1] * x.select(dim, last))
     tails = stack(parts if reverse else parts[::-1], dim)
     product = tails * products_of_others(x, dim, reverse)
-    return product if quotient is None else product.where(some, quotient)
+    return product if quotient is None else product.where(has_zero, quotient)
 
 
 @differentiable("cumprod", grad=_cumprod_grad)

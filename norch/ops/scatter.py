@@ -121,14 +121,14 @@ _ScatterAdd = write_derivative(
 def _scatter_by(x: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce: str | None, in_place: bool) -> Tensor:
     if (src is None) == (value is None):
         raise TypeError("scatter: give src, a tensor, or value, a number")
-    given = value if src is None else src
+    source = value if src is None else src
     if reduce is None or reduce == "add":
-        return _scatter(x, dim, index, given, reduce == "add", in_place, "scatter")
+        return _scatter(x, dim, index, source, reduce == "add", in_place, "scatter")
     if reduce != "multiply":
         raise ArgumentError(f"scatter: reduce is None, 'add' or 'multiply', not {reduce!r}")
-    given = source_for(x, given, "scatter")
-    given = given if given.ndim else given.expand(index.shape)
-    return (x.scatter_reduce_ if in_place else x.scatter_reduce)(dim, index, given, "prod")
+    source = source_for(x, source, "scatter")
+    source = source if source.ndim else source.expand(index.shape)
+    return (x.scatter_reduce_ if in_place else x.scatter_reduce)(dim, index, source, "prod")
 
 
 @method(out=True)

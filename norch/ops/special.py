@@ -263,8 +263,8 @@ def _ndtri(p: Tensor) -> Tensor:
         slope = math.sqrt(2 / math.pi) / _erfcx(x * -math.sqrt(0.5))
         x = x - (_log_ndtr_of(x) - small.log()) / slope
     tail = where(rest == 0, -math.inf, x)
-    found = where((p - 0.5).abs() < 0.4, middle, where(p < 0.5, tail, -tail))
-    return where((p >= 0) & (p <= 1), found, math.nan)
+    quantiles = where((p - 0.5).abs() < 0.4, middle, where(p < 0.5, tail, -tail))
+    return where((p >= 0) & (p <= 1), quantiles, math.nan)
 
 
 def ndtri(input: Tensor) -> Tensor:

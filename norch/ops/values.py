@@ -112,21 +112,21 @@ def _flatten(data: Any, numbers: list[Any], types: set[Any], depth: int = 0) -> 
 
 def _add_dtype(data: Any, types: set[Any]) -> bool:
     """Adds the dtype of an array, a tensor or a NumPy scalar to types; False where norch has no such dtype."""
-    found = BY_NAME.get(getattr(getattr(data, "dtype", None), "name", ""))
-    if found is not None:
-        types.add(found)
-    return found is not None
+    dtype = BY_NAME.get(getattr(getattr(data, "dtype", None), "name", ""))
+    if dtype is not None:
+        types.add(dtype)
+    return dtype is not None
 
 
 def _number(data: Any, types: set[Any]) -> Any:
     """An object that converts to a number as a Python number; TypeError for others."""
     if isinstance(data, (str, bytes)) or not (hasattr(data, "__float__") or isinstance(data, complex)):
         raise TypeError(f"tensor: a {type(data).__name__} is no number: {data!r}")
-    known = _add_dtype(data, types)
+    has_dtype = _add_dtype(data, types)
     number = data.item() if hasattr(data, "item") else data
     if not isinstance(number, (bool, int, float, complex)):
         number = int(number) if hasattr(number, "__index__") else float(number)
-    if not known:
+    if not has_dtype:
         types.add(next(kind for kind in (bool, float, complex, int) if isinstance(number, kind)))
     return number
 
@@ -165,8 +165,8 @@ def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | Non
     else:
         source = float32 if wanted is float32 else float64
         data = array(source.format, map(float, numbers)).tobytes()  # what is too large for float32 becomes infinite
-    made = from_bytes(data, shape, source)
-    return made if source is wanted else made.to(wanted)
+    out = from_bytes(data, shape, source)
+    return out if source is wanted else out.to(wanted)
 
 
 def tensor(
@@ -188,30 +188,30 @@ def tensor(
     """
     wanted = None if dtype is None else dtype_named(dtype)
     if isinstance(data, Handle):
-        made = data.detach().clone()  # type: ignore[attr-defined]
+        out = data.detach().clone()  # type: ignore[attr-defined]
     elif isinstance(data, (list, tuple, bool, int, float, complex)):
-        made = None
+        out = None
     elif hasattr(data, "__array_interface__"):
         import numpy  # lazy import: such an object comes from NumPy
 
         if wanted is not None and isinstance(data, numpy.integer):
             check_fits(int(data), wanted, "tensor")
         plain = numpy.asarray(data)  # of a masked array its data; of what has the interface alone, an array
-        made = from_bytes(plain.tobytes(), plain.shape, _array_dtype(plain.dtype.str))
+        out = from_bytes(plain.tobytes(), plain.shape, _array_dtype(plain.dtype.str))
     elif _is_buffer(data):
-        made = _from_buffer(data)
+        out = _from_buffer(data)
     elif hasattr(data, "__array__"):
         return tensor(data.__array__(), dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
     else:
-        made = None
-    if made is None:
+        out = None
+    if out is None:
         numbers: list[Any] = []
         types: set[Any] = set()
         shape = _flatten(data, numbers, types)
-        made = _from_numbers(numbers, shape, wanted, common_dtype(types))
+        out = _from_numbers(numbers, shape, wanted, common_dtype(types))
     elif wanted is not None:
-        made = made.to(wanted)
-    return finished(made, device, requires_grad, None, pin_memory)
+        out = out.to(wanted)
+    return finished(out, device, requires_grad, None, pin_memory)
 
 
 def number_or_array(value: Any, name: str) -> Any:
@@ -257,8 +257,8 @@ def _from_buffer(data: Any) -> Tensor:
     """A copy of an object with the buffer protocol, such as array.array."""
     view = memoryview(data)
     kind = {"?": "b", "B": "u", "e": "f", "f": "f", "d": "f"}.get(view.format, "i" if view.format in "bhilq" else None)
-    found = _dtype_of(kind, view.itemsize, view.format)
-    return from_bytes(view.tobytes(), tuple(view.shape or (view.nbytes // view.itemsize,)), found)
+    dtype = _dtype_of(kind, view.itemsize, view.format)
+    return from_bytes(view.tobytes(), tuple(view.shape or (view.nbytes // view.itemsize,)), dtype)
 
 
 def _dtype_of(kind: str | None, itemsize: int, shown: str) -> DType:
@@ -296,9 +296,9 @@ def from_numpy(array: Any) -> Tensor:
     >>> a
     array([1., 1.])
     """
-    made = lib.norch_from_array(array)
-    if made is not None:
-        return made
+    out = lib.norch_from_array(array)
+    if out is not None:
+        return out
     if not _is_ndarray(array):
         raise TypeError(f"from_numpy: expected a NumPy array, not {type(array).__name__}")
     if not array.flags.writeable:
@@ -314,7 +314,7 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     >>> norch.frombuffer(bytearray([1, 0, 2, 0]), dtype=norch.int16)
     tensor([1, 2], dtype=norch.int16)
     """
-    found = dtype_named(dtype)
+    kind = dtype_named(dtype)
     memory = memoryview(buffer)
     if not memory.c_contiguous:
         raise ArgumentError("frombuffer: the buffer's bytes are not contiguous")
@@ -322,17 +322,17 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     left = memory.nbytes - offset
     if memory.nbytes == 0 or count == 0 or not 0 <= offset < memory.nbytes:
         raise ArgumentError(f"frombuffer: no element of {memory.nbytes} bytes from {offset} on (count={count})")
-    if count < 0 and left % found.itemsize:
-        raise ArgumentError(f"frombuffer: {left} bytes are no whole number of elements of {found.itemsize}")
-    size = left // found.itemsize if count < 0 else count
-    if size * found.itemsize > left:
-        raise ArgumentError(f"frombuffer: {size} elements of {found.itemsize} bytes, but {left} bytes from {offset} on")
-    part = memory[offset : offset + size * found.itemsize]
+    if count < 0 and left % kind.itemsize:
+        raise ArgumentError(f"frombuffer: {left} bytes are no whole number of elements of {kind.itemsize}")
+    size = left // kind.itemsize if count < 0 else count
+    if size * kind.itemsize > left:
+        raise ArgumentError(f"frombuffer: {size} elements of {kind.itemsize} bytes, but {left} bytes from {offset} on")
+    part = memory[offset : offset + size * kind.itemsize]
     owner: Any = bytearray(part) if memory.readonly else part
     first = (ctypes.c_ubyte * part.nbytes).from_buffer(owner)
-    if ctypes.addressof(first) % found.itemsize:
+    if ctypes.addressof(first) % kind.itemsize:
         first = (ctypes.c_ubyte * part.nbytes).from_buffer(bytearray(part))
-    out = over_memory(ctypes.addressof(first), (size,), ints((1,)), found.code, first)
+    out = over_memory(ctypes.addressof(first), (size,), ints((1,)), kind.code, first)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -343,14 +343,14 @@ def _warn_of_read_only(name: str) -> None:
 
 
 def _over_array(array: Any) -> Tensor:
-    if bind_arrays() and (made := lib.norch_from_array(array)) is not None:
-        return made
-    found = _array_dtype(array.dtype.str)
+    if bind_arrays() and (out := lib.norch_from_array(array)) is not None:
+        return out
+    dtype = _array_dtype(array.dtype.str)
     shape, steps = array.shape, array.strides
-    if any(step % found.itemsize for step in steps):
+    if any(step % dtype.itemsize for step in steps):
         raise ArgumentError(f"from_numpy: strides {steps} are no multiples of the element size; copy the array first")
-    strides = ints([step // found.itemsize for step in steps], "stride")
-    return over_memory(array.ctypes.data, shape, strides, found.code, array)
+    strides = ints([step // dtype.itemsize for step in steps], "stride")
+    return over_memory(array.ctypes.data, shape, strides, dtype.code, array)
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
@@ -370,11 +370,11 @@ def _as_tensor(data: Any, dtype: DType | None, device: DeviceLike, name: str) ->
     if not _is_ndarray(data):
         return tensor(data, dtype=dtype, device=device)
     shared = _over_array(data)
-    made = finished(shared, device, False)
-    made = made if dtype is None else made.to(dtype_named(dtype))
-    if made is shared and not data.flags.writeable:
+    out = finished(shared, device, False)
+    out = out if dtype is None else out.to(dtype_named(dtype))
+    if out is shared and not data.flags.writeable:
         _warn_of_read_only(name)
-    return made
+    return out
 
 
 def asarray(
@@ -394,14 +394,14 @@ def asarray(
     if isinstance(obj, Storage):
         obj = obj.elements.detach()
     if copy is not None and flag(copy, "asarray: copy") and not isinstance(obj, Handle):
-        made = tensor(obj, dtype=dtype, device=device)
+        out = tensor(obj, dtype=dtype, device=device)
     elif copy:
-        made = obj.to(dtype=dtype, device=device, copy=True)
+        out = obj.to(dtype=dtype, device=device, copy=True)
     else:
-        made = _as_tensor(obj, dtype, device, "asarray")
-        shared = made is obj or (_is_ndarray(obj) and obj.ctypes.data == made.data_ptr())
+        out = _as_tensor(obj, dtype, device, "asarray")
+        shared = out is obj or (_is_ndarray(obj) and obj.ctypes.data == out.data_ptr())
         if copy is False and not shared:
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
-    if requires_grad is None or flag(requires_grad, "asarray: requires_grad") == made.requires_grad:
-        return made
-    return made.requires_grad_() if requires_grad else made.detach()
+    if requires_grad is None or flag(requires_grad, "asarray: requires_grad") == out.requires_grad:
+        return out
+    return out.requires_grad_() if requires_grad else out.detach()

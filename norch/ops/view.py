@@ -272,10 +272,10 @@ def axis(dim: int, n: int, name: str) -> int:
 def axes(dims: Axes, ndim: int, name: str) -> list[int]:
     """dims as axes from the front, each once."""
     listed = dims if hasattr(dims, "__iter__") else (dims,)
-    found = [dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name) for dim in listed]
-    if len(found) > 1 and len(set(found)) != len(found):
+    positions = [dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name) for dim in listed]
+    if len(positions) > 1 and len(set(positions)) != len(positions):
         raise ShapeError(f"{name}: an axis appears twice in {tuple(dims)}")
-    return found
+    return positions
 
 
 def _region_grad(g: Tensor, x_meta: Handle, step: Any, arguments: Any) -> Tensor:

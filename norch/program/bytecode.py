@@ -109,7 +109,7 @@ class Reads:
 @lru_cache(maxsize=4096)
 def reads_of(code: CodeType) -> Reads:
     """What a code object reads; that of functions within it, when they are called, is theirs."""
-    found = Reads()
+    reads = Reads()
     instructions = [one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "EXTENDED_ARG", "NOP")]
     line, by_text = code.co_firstlineno, False
     last: Read | None = None  # the last load of a variable, while attributes follow it
@@ -118,24 +118,24 @@ def reads_of(code: CodeType) -> Reads:
         line = _line(one) or line
         name = one.argval
         if one.opname in _VARIABLE or one.opname in _ATTRIBUTE:
-            found.variables_by_text |= name in _VARIABLES_BY_TEXT
-            found.computes_names |= name in COMPUTES_NAMES
+            reads.variables_by_text |= name in _VARIABLES_BY_TEXT
+            reads.computes_names |= name in COMPUTES_NAMES
             if name in _GLOBALS and not _is_constant_lookup(instructions, i):
-                found.computes_variable = line
+                reads.computes_variable = line
             use = _use_of(instructions, i)
             if use != CALLED:
-                found.escaping.add(name)
+                reads.escaping.add(name)
             if _is_compared(instructions, i):
-                found.compared.add(name)
+                reads.compared.add(name)
         if one.opname in _VARIABLE:
-            found.computes_names |= _computes_name(instructions, i)
+            reads.computes_names |= _computes_name(instructions, i)
             last = Read(_VARIABLE[one.opname], name, [], line, use)
-            found.variables.append(last)
+            reads.variables.append(last)
             if use is not None:
                 last = None
             continue
         elif one.opname in _ATTRIBUTE:
-            found.computes_names |= name in TAKES_NAME  # builtins.getattr
+            reads.computes_names |= name in TAKES_NAME  # builtins.getattr
             if last is not None:
                 last.attributes.append(name)
                 last.use = use
@@ -143,30 +143,30 @@ def reads_of(code: CodeType) -> Reads:
                     last = None
             before = instructions[i - 1]
             if use is not None and use != CALLED:
-                found.uses.setdefault(name, {}).setdefault(use, line)
+                reads.uses.setdefault(name, {}).setdefault(use, line)
             elif before.opname in _LOCALS and before.argval in once:
-                found.of_locals.setdefault(before.argval, {}).setdefault(name, line)
+                reads.of_locals.setdefault(before.argval, {}).setdefault(name, line)
             else:
-                found.attributes.setdefault(name, line)
+                reads.attributes.setdefault(name, line)
                 if before.opname not in _VARIABLE:
-                    found.of_others.add(name)
+                    reads.of_others.add(name)
             continue
         last = None
         if one.opname in _STORES:
-            found.stored.setdefault(name, line)
+            reads.stored.setdefault(name, line)
         if one.opname == "MATCH_CLASS":
             by_text = True
             if one.arg:  # as many positional patterns: their names stand in the class
-                found.attributes.setdefault("__match_args__", line)
+                reads.attributes.setdefault("__match_args__", line)
     if not {"locals", "eval", "exec"}.isdisjoint(code.co_names):
-        found.variables += [Read("cell", name, [], code.co_firstlineno) for name in code.co_freevars]
+        reads.variables += [Read("cell", name, [], code.co_firstlineno) for name in code.co_freevars]
     if not _MODULES_BY_TEXT.isdisjoint(code.co_names):
-        found.modules_by_text, found.modules = True, {one for one in code.co_consts if type(one) is str}
+        reads.modules_by_text, reads.modules = True, {one for one in code.co_consts if type(one) is str}
     texts = set(_texts(code.co_consts))
-    found.computes_names = found.computes_names or not COMPUTES_NAMES.isdisjoint(texts)
-    if by_text or found.computes_names or found.variables_by_text or not _ATTRIBUTE_BY_TEXT.isdisjoint(code.co_names):
-        found.texts = texts
-    return found
+    reads.computes_names = reads.computes_names or not COMPUTES_NAMES.isdisjoint(texts)
+    if by_text or reads.computes_names or reads.variables_by_text or not _ATTRIBUTE_BY_TEXT.isdisjoint(code.co_names):
+        reads.texts = texts
+    return reads
 
 
 def _line(one: Any) -> int | None:
@@ -241,8 +241,8 @@ def _stored_by(instructions: list[Any], i: int) -> int | None:
 
 
 def _popped(one: Any) -> int:
-    known = effect(one)
-    return known[0] if known else 0
+    counts = effect(one)
+    return counts[0] if counts else 0
 
 
 def _appends(one: Any) -> bool:

@@ -437,8 +437,8 @@ def explained(error: CaptureError, function: Any, verb: str, recording: Any) -> 
 
 def each_once(function: Callable[[Any], Any], results: Iterable[Any]) -> list[Any]:
     """function(result) of each, once for those that are one object."""
-    made: dict[int, Any] = {}
+    by_id: dict[int, Any] = {}
     for x in results:
-        if id(x) not in made:
-            made[id(x)] = function(x)
-    return [made[id(x)] for x in results]
+        if id(x) not in by_id:
+            by_id[id(x)] = function(x)
+    return [by_id[id(x)] for x in results]

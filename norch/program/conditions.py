@@ -106,10 +106,10 @@ def same(a: Any, b: Any) -> bool:
 
 def dict_of(x: Any) -> dict[str, Any] | None:
     try:
-        found = object.__getattribute__(x, "__dict__")
+        attributes = object.__getattribute__(x, "__dict__")
     except AttributeError:
         return None
-    return found if is_a(found, dict) else None
+    return attributes if is_a(attributes, dict) else None
 
 
 def slot_of(slot: Any, x: Any) -> Any:
@@ -121,8 +121,8 @@ def slot_of(slot: Any, x: Any) -> Any:
 
 def dict_of_class(cls: type) -> dict[str, Any]:
     """The dict behind the proxy cls.__dict__."""
-    (found,) = (one for one in gc.get_referents(cls.__dict__) if type(one) is dict)
-    return found
+    (attributes,) = (one for one in gc.get_referents(cls.__dict__) if type(one) is dict)
+    return attributes
 
 
 def guard_of_bases(cls: type) -> Row:

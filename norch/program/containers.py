@@ -161,11 +161,11 @@ class Containers:
             self._array(lambda x: (x.dtype, x.shape, x.strides, x.flags.num, x.tobytes()), x, place)
         elif module.partition(".")[0] == "numpy" and base.__name__ == "void":  # a row of an array
             self._array(lambda x: (x.dtype, x.tobytes()), x, place)
-        elif module.partition(".")[0] == "numpy" and (known := NUMPY_TYPES & {one.__name__ for one in base.__mro__}):
-            if "dtype" in known:
+        elif module.partition(".")[0] == "numpy" and (kinds := NUMPY_TYPES & {one.__name__ for one in base.__mro__}):
+            if "dtype" in kinds:
                 for held in (x.metadata, x.base, *(x.fields or {}).values()):
                     self._reach(held if held is not x else None, place)
-            elif "ufunc" in known:
+            elif "ufunc" in kinds:
                 self._held(x, base, place)
         elif module == "_io":
             self._file(x, place)

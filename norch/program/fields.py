@@ -88,8 +88,8 @@ def _offset_of_tag() -> int:
     Base.k = 1  # type: ignore[attr-defined]
     between = [_word(Sample, i) or 0 for i in range(0, size, _WORD)]
     rows = zip(before, between, words(), strict=True)
-    found = [i * _WORD for i, (first, zero, last) in enumerate(rows) if 0 != first != last != 0 == zero]
-    return found[0] if len(found) == 1 else 0
+    offsets = [i * _WORD for i, (first, zero, last) in enumerate(rows) if 0 != first != last != 0 == zero]
+    return offsets[0] if len(offsets) == 1 else 0
 
 
 TAG = _offset_of_tag()

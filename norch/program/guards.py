@@ -123,8 +123,8 @@ class Guards(Walk):
         for hook in hooks or ():
             called = hook.hook if is_a(hook, UserHook) else hook
             function = called.func if type(called) is partial else called
-            own = type(function) is FunctionType and kind_of(function.__code__.co_filename) < LIBRARY
-            if not own and not is_a(hook, RetainGradHook):
+            is_of_program = type(function) is FunctionType and kind_of(function.__code__.co_filename) < LIBRARY
+            if not is_of_program and not is_a(hook, RetainGradHook):
                 self._reach(called, place_of_function(called) or place)
 
     def _check_argument(self, x: Any, is_joint: bool) -> None:

@@ -586,10 +586,10 @@ class JointReplay:
     def call_again(self, node: ReplayedNode) -> tuple[list[Any], set[Node]]:
         """TracedFunction.call_again(); Error if the function would compute something else than in the call."""
         with enable_grad():  # as in the call
-            found = lib.norch_computes_again(self.recording, node.leaves, node.seq)
-        if isinstance(found, str):
-            raise Error(f"{node.name()}: {_AGAIN} {found}; {_KEEP}")
-        if found is not None:
-            raise changed(node, found)
+            answer = lib.norch_computes_again(self.recording, node.leaves, node.seq)
+        if isinstance(answer, str):
+            raise Error(f"{node.name()}: {_AGAIN} {answer}; {_KEEP}")
+        if answer is not None:
+            raise changed(node, answer)
         node.__class__ = ReplayedNode  # two edges may get one tensor
         return self.traced.call_again(node)

@@ -195,13 +195,13 @@ class Program:
         dtypes += [dtype for _, dtype, *_ in calls]
         shapes += [sizes_text(sizes) for _, _, sizes, _ in calls]
         widths = [max(map(len, column)) for column in (names, dtypes, shapes)]
-        own, chains = self.memory()["temporary"], marks.count("/")
+        size, chains = self.memory()["temporary"], marks.count("/")
         fused = f"{chains} chain{'s' * (chains != 1)}, " if chains else ""
         if layers := len(self.layers()):
             fused += f"{layers} layer{'s' * (layers != 1)}, "
         if graphs := len(self.graphs()):
             fused += f"{graphs} graph{'s' * (graphs != 1)}, "
-        lines = [f"{len(calls)} call{'s' * (len(calls) != 1)}, {fused}{own:,} bytes of its own"]
+        lines = [f"{len(calls)} call{'s' * (len(calls) != 1)}, {fused}{size:,} bytes of its own"]
         for i, (name, dtype, shape, (*_, where), mark) in enumerate(
             zip(names[1:], dtypes[1:], shapes[1:], calls, marks, strict=True), 1
         ):

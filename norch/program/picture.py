@@ -42,11 +42,11 @@ def draw(path: str | os.PathLike[str], title: str, calls: list[Call], links: lis
         with open(path, "w", encoding="utf-8") as file:
             file.write(svg(title, calls, links))
         return
-    done = subprocess.run(
+    process = subprocess.run(
         [dot, f"-T{kind}", "-o", path], input=graph(title, calls, links), capture_output=True, text=True
     )
-    if done.returncode:
-        raise Error(f"draw: Graphviz refused it: {done.stderr.strip()}")
+    if process.returncode:
+        raise Error(f"draw: Graphviz refused it: {process.stderr.strip()}")
 
 
 def graph(title: str, calls: list[Call], links: list[Arrow]) -> str:

@@ -72,12 +72,12 @@ def taken_by(instructions: list[Any], i: int) -> tuple[int, int] | None:
                 return None
             depth = moved
             continue
-        known = effect(one)
-        if known is None:
+        counts = effect(one)
+        if counts is None:
             return None
-        if known[0] >= depth:
+        if counts[0] >= depth:
             return at, depth
-        depth += known[1] - known[0]
+        depth += counts[1] - counts[0]
     return None
 
 

@@ -137,7 +137,7 @@ class Trace:
     # ---- the end ---------------------------------------------------------------------------------------------------
 
     def end(
-        self, recording: Any, given: tuple[Any, ...], results: list[Any], copy: bool, alone: bool, fuse: bool
+        self, recording: Any, arguments: tuple[Any, ...], results: list[Any], copy: bool, alone: bool, fuse: bool
     ) -> bool:
         """Ends the recording. False if it cannot be replayed; norch_refusal() has the reason."""
         if self.unfinished:
@@ -149,7 +149,7 @@ class Trace:
         lib.norch_record_conditions(
             recording, guards, backward, watches, before_run, after_run, restore, recorded, self.keep_alive
         )
-        return lib.norch_record_end(recording, given, tuple(results), copy, alone, fuse)
+        return lib.norch_record_end(recording, arguments, tuple(results), copy, alone, fuse)
 
     # ---- guards ----------------------------------------------------------------------------------------------------
 
@@ -169,41 +169,41 @@ class Trace:
             if frames.refusal is not None:
                 raise Refused(frames.refusal[0], frames.refusal[1:])
             try:
-                found = self._collect(Guards(frames), function, leaves)
+                guards = self._collect(Guards(frames), function, leaves)
             except ComputedNames:
-                found = self._collect(Guards(frames, computes_names=True), function, leaves)
+                guards = self._collect(Guards(frames, computes_names=True), function, leaves)
         except Refused as error:
             text = f"the function cannot be replayed, as {error}"
             return text if error.place is None else f"{text}\n  at {error.place[0]}:{error.place[1]}"
-        self.modules = found.modules
-        rows += found.rows
-        self.written += found.written
-        self.places.update(found.places)
-        self.places_of_names.update(found.places_of_names)
-        for module in found.modules.values():
-            rows += (row for row in _rows_of_module(module) if not found.is_only_written(row[2]))
-        reads = sum(number for number, names in _READS.items() if not names.isdisjoint(found.names))
-        reads += _READS_ATTRIBUTES * found.reads_optional_attributes
-        asks_for_ids = found.asks_for_ids or "__hash__" in found.names
-        left = [x for one in found.written for x in one.tensors() if not lib.norch_is_external(recording, x)]
-        lib.norch_record_read(recording, found.tensors + left, reads, _ids_in(found.rows) if asks_for_ids else [])
-        for x in found.tensors:
+        self.modules = guards.modules
+        rows += guards.rows
+        self.written += guards.written
+        self.places.update(guards.places)
+        self.places_of_names.update(guards.places_of_names)
+        for module in guards.modules.values():
+            rows += (row for row in _rows_of_module(module) if not guards.is_only_written(row[2]))
+        reads = sum(number for number, names in _READS.items() if not names.isdisjoint(guards.names))
+        reads += _READS_ATTRIBUTES * guards.reads_optional_attributes
+        asks_for_ids = guards.asks_for_ids or "__hash__" in guards.names
+        left = [x for one in guards.written for x in one.tensors() if not lib.norch_is_external(recording, x)]
+        lib.norch_record_read(recording, guards.tensors + left, reads, _ids_in(guards.rows) if asks_for_ids else [])
+        for x in guards.tensors:
             if not lib.norch_is_external(recording, x):  # made by the function: C does not know it from before
                 rows.append((x, FIELD, _NODE, x._node))
-                if "grad" in found.names:
+                if "grad" in guards.names:
                     rows.append((x, FIELD, _GRAD, x._grad))
         return None
 
-    def _collect(self, found: Guards, function: Any, leaves: tuple[Any, ...]) -> Guards:
-        found.modules.update(self.modules)
-        found.collect(function, leaves, self.walked, self.is_joint)
-        done: set[int] = set()
-        while modules := [module for key, module in found.modules.items() if key not in done]:
+    def _collect(self, guards: Guards, function: Any, leaves: tuple[Any, ...]) -> Guards:
+        guards.modules.update(self.modules)
+        guards.collect(function, leaves, self.walked, self.is_joint)
+        collected: set[int] = set()
+        while modules := [module for key, module in guards.modules.items() if key not in collected]:
             for module in modules:
-                done.add(id(module))
-                found.guard_layer(module)
-        found.guard_attributes_of_tensors()
-        return found
+                collected.add(id(module))
+                guards.guard_layer(module)
+        guards.guard_attributes_of_tensors()
+        return guards
 
     def compare(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
         """Compares this run with earlier ones that had such arguments. Notes in self.changes which recordings fitted
@@ -245,15 +245,18 @@ class Trace:
         left = {where: value for w in self.written for where, value in w.places()}
         for where, value in left.items():
             tensors = tensors_in(value)
-            made = [x for x in tensors if not lib.norch_is_external(recording, x)]
-            given = [i for x in tensors if (i := argument_of(x, leaves)) is not None]
+            new = [x for x in tensors if not lib.norch_is_external(recording, x)]
+            positions = [i for x in tensors if (i := argument_of(x, leaves)) is not None]
             is_new = where in before and before[where]() is not value
             has_tree = is_tree(value)
-            if (given and is_new and has_tree) or (made and not given and (is_new or is_a(value, (Handle, tuple)))):
+            if (positions and is_new and has_tree) or (
+                new and not positions and (is_new or is_a(value, (Handle, tuple)))
+            ):
                 self._add_store(recording, where, value, has_tree, leaves, results)
             elif is_a(value, Handle) and where in before and not is_new:
                 self.guards.append(where.row(value))
-                lib.norch_record_read(recording, [leaves[i] for i in given], 0, [])  # they are the same in each call
+                same = [leaves[i] for i in positions]  # in each call
+                lib.norch_record_read(recording, same, 0, [])
 
     def _add_store(
         self, recording: Any, where: Where, value: Any, has_tree: bool, leaves: tuple[Any, ...], results: list[Any]

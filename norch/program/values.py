@@ -97,11 +97,11 @@ def is_class_of_library(cls: type) -> bool:
 def _is_found_in_its_module(cls: type, name: str) -> bool:
     if not _has_file_of_library(sys.modules.get(name)):
         return False
-    found: Any = sys.modules[name]
+    value: Any = sys.modules[name]
     for part in str(type.__getattribute__(cls, "__qualname__")).split("."):
-        found = (found.__dict__ if is_a(found, (ModuleType, type)) else {}).get(part)
+        value = (value.__dict__ if is_a(value, (ModuleType, type)) else {}).get(part)
     functions = (one for one in cls.__dict__.values() if type(one) is FunctionType)
-    return found is cls or any(kind_of(one.__code__.co_filename) != USER for one in functions)
+    return value is cls or any(kind_of(one.__code__.co_filename) != USER for one in functions)
 
 
 def is_inert(cls: type) -> bool:
@@ -138,8 +138,8 @@ def reads_of_cell(code: CodeType, name: str, ran: set[int]) -> Iterator[Read]:
             yield from reads_of_cell(constant, name, ran)
 
 
-def note_inner(code: CodeType, found: set[int]) -> None:
+def note_inner(code: CodeType, ids: set[int]) -> None:
     for constant in code.co_consts:
         if is_a(constant, CodeType):
-            found.add(id(constant))
-            note_inner(constant, found)
+            ids.add(id(constant))
+            note_inner(constant, ids)

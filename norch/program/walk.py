@@ -232,9 +232,9 @@ class Walk(Settings):
                 self._reach(value, place)
                 if type(value) is not ModuleType:
                     return
-            found = variables.get(name, absent)
-            self._item(variables, name, found, place)
-            value = found
+            looked_up = variables.get(name, absent)
+            self._item(variables, name, looked_up, place)
+            value = looked_up
         if use == CALLED and type(value) in IN_C:
             self._guard_function_in_c(value, place, is_called=True)
         elif use is None or not is_only_used(value, [use]):
@@ -288,8 +288,8 @@ class Walk(Settings):
         self._item(variables, "__getattr__", hook, place)
         if is_defined_by_user(hook):
             self._reach(hook, place)
-        known = is_module_of_library(module)
-        everything = self._computes_names and not known
+        is_of_library = is_module_of_library(module)
+        everything = self._computes_names and not is_of_library
         if self._computes_names:  # dir()
             self._row(place, variables, KEYS, None, tuple(variables))
         names = variables.keys() if everything else self.places_of_names.keys() | self._texts.keys()
@@ -297,7 +297,7 @@ class Walk(Settings):
             if name in variables or name in self._texts:
                 value = variables.get(name, absent)
                 self._item(variables, name, value, place)
-                if not known or not self._is_defined_by(value, module):
+                if not is_of_library or not self._is_defined_by(value, module):
                     self._reach_named(name, value, self.places_of_names.get(name, place))
         stored = self._stored.keys() & variables.keys() - {*names}
         self.written += [Written(variables, name, name, self._stored[name]) for name in stored]
@@ -325,8 +325,8 @@ class Walk(Settings):
             return
         self._known[id(cls), True] = cls
         outer, self.rows = self.rows, []
-        made = [one for one in cls.__mro__ if is_made_by_class_statement(one)]
-        for one in made:
+        classes = [one for one in cls.__mro__ if is_made_by_class_statement(one)]
+        for one in classes:
             attributes = dict_of_class(one)
             if is_class_of_library(one):
                 self._definitions(attributes, place)
@@ -340,7 +340,7 @@ class Walk(Settings):
         rows, self.rows = self.rows, outer
         if rows:
             self._row(place, ClassUnchanged(cls, rows), CALL, TAG, *([cls] if TAG else []))
-        for one in made:
+        for one in classes:
             if not is_class_of_library(one):
                 self._about(one, NAMES_OF_CLASS, place)
         meta = type(cls)
@@ -370,12 +370,12 @@ class Walk(Settings):
         self, container: Any, key: Any, name: str, value: Any, uses: Collection[Use | None], place: Place | None
     ) -> bool:
         """Whether a value is only counted up, and so not guarded. Notes what the function writes to."""
-        known = [one for one in uses if one is not None and one != CALLED]
-        if len(known) < len(uses) or not is_only_used(value, known):
+        known_uses = [one for one in uses if one is not None and one != CALLED]
+        if len(known_uses) < len(uses) or not is_only_used(value, known_uses):
             return False
-        kinds = {one.kind for one in known}
+        kinds = {one.kind for one in known_uses}
         self.written.append(Written(container, key, name, place, kinds.pop() if len(kinds) == 1 else "several"))
-        return is_only_counted(value, known)
+        return is_only_counted(value, known_uses)
 
     # ---- instances -----------------------------------------------------------------------------------------------
 
@@ -390,7 +390,7 @@ class Walk(Settings):
             if not is_made_by_class_statement(kind):
                 self._held(x, kind, place)
             return
-        own = is_own(module)
+        is_of_program = is_own(module)
         base = next(one for one in kind.__mro__ if not is_made_by_class_statement(one))
         self._contents(x, base, place)
         if kind is not base:
@@ -398,7 +398,9 @@ class Walk(Settings):
         names: set[str] | None = self.names if is_a(x, Optimizer) else None
         if names is not None and not _OF_STATE.isdisjoint(names):
             names = {*names, "param_groups", "state"}
-        everything = own and names is None and hasattr(x, "state_dict") and not _OF_STATE.isdisjoint(self.names)
+        everything = (
+            is_of_program and names is None and hasattr(x, "state_dict") and not _OF_STATE.isdisjoint(self.names)
+        )
         # The code of NumPy is not looked at, and so the names that it reads are not known.
         everything = everything or module.partition(".")[0] in ("numpy", "scipy")
         everything = everything or (base is SimpleNamespace and x is not lib)
@@ -408,7 +410,7 @@ class Walk(Settings):
         if is_a(x, Optimizer):
             for hooks in x._hooks.values():
                 self._reach(hooks, place)
-        if own:
+        if is_of_program:
             if attributes is not None:  # of a captured function
                 self._reach(attributes.get("function"), place)
             return

@@ -151,10 +151,10 @@ class Stores:
 
     def __call__(self, results: Any, arguments: tuple[Any, ...]) -> None:
         """Puts all there again, after a replay that gave these results."""
-        given = results if type(results) is tuple else (results,)
+        outputs = results if type(results) is tuple else (results,)
         copies: dict[Any, Any] = {}
         for where, tree, sources in self._stored:
-            where.put(rebuild(tree, iter([one.found(given, arguments, copies) for one in sources])))
+            where.put(rebuild(tree, iter([one.found(outputs, arguments, copies) for one in sources])))
 
 
 class Source:
@@ -191,18 +191,18 @@ def _view_of(x: Any, shape: Any, strides: Any, shift: int) -> Any:
 def _copied(x: Any, copies: dict[Any, Any]) -> Any:
     """A copy of x with its strides, history and gradient. copies: those that were made so far, {id of a tensor: its
     copy} and {address and dtype of memory: the copy of it}: those of tensors that share memory share it too."""
-    if (made := copies.get(id(x))) is not None:
-        return made
+    if (duplicate := copies.get(id(x))) is not None:
+        return duplicate
     memory = x.untyped_storage()
     key = memory.data_ptr(), x._dtype
     with no_grad():
         if key not in copies:
             plain = alias(x).detach()
             copies[key] = plain.as_strided((memory.nbytes() // x.element_size(),), (1,), 0).clone()
-        made = copies[id(x)] = copies[key].as_strided(tuple(x.shape), x.stride(), x.storage_offset())
-    made._view, made._node = None, x._node
-    made._grad = x._grad if x._grad is None else _copied(x._grad, copies)
-    return made
+        duplicate = copies[id(x)] = copies[key].as_strided(tuple(x.shape), x.stride(), x.storage_offset())
+    duplicate._view, duplicate._node = None, x._node
+    duplicate._grad = x._grad if x._grad is None else _copied(x._grad, copies)
+    return duplicate
 
 
 def argument_of(x: Any, arguments: tuple[Any, ...]) -> int | None:
@@ -218,16 +218,16 @@ def _mark_of(value: Any) -> Callable[[], Any]:
 
 def tensors_in(value: Any) -> list[Any]:
     """The tensors that a value is or holds."""
-    todo, known, found = [value], {id(value): value}, []
-    while todo and len(known) < _MOST:
+    todo, visited, tensors = [value], {id(value): value}, []
+    while todo and len(visited) < _MOST:
         one = todo.pop()
         if is_a(one, Handle):
-            found.append(one)
+            tensors.append(one)
         elif not is_a(one, _NOT_SEARCHED):
-            inner = [x for x in gc.get_referents(one) if id(x) not in known]
-            known.update((id(x), x) for x in inner)
+            inner = [x for x in gc.get_referents(one) if id(x) not in visited]
+            visited.update((id(x), x) for x in inner)
             todo += inner
-    return found
+    return tensors
 
 
 def is_tree(value: Any) -> bool:

@@ -121,7 +121,7 @@ def _sum_same_dtype(x: Tensor, dims: tuple[int, ...]) -> Tensor:
 # ---- the equation -----------------------------------------------------------------------------------------------
 
 
-def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def _from_sublists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """The equation of operands that alternate with lists of numbers."""
 
     def term(labels: Any) -> str:
@@ -137,9 +137,9 @@ def _from_sublists(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
                 text += chr(ord("A") + number if number < 26 else ord("a") + number - 26)
         return text
 
-    operands = given[: len(given) // 2 * 2 : 2]
-    equation = ",".join(term(labels) for labels in given[1::2])
-    return equation + ("->" + term(given[-1]) if len(given) % 2 else ""), operands
+    operands = arguments[: len(arguments) // 2 * 2 : 2]
+    equation = ",".join(term(labels) for labels in arguments[1::2])
+    return equation + ("->" + term(arguments[-1]) if len(arguments) % 2 else ""), operands
 
 
 @functools.lru_cache(maxsize=512)
@@ -217,10 +217,10 @@ class _Planner:
                 for values in (labels, shape):
                     values.append(values[first])
                     del values[second], values[first]
-        kept = [label for label, size in zip(labels, shape, strict=True) if size != 1]
-        if len(kept) < len(labels):
-            self._step(reshape, slot, *self._shape(kept))
-        self.work.append(_Operand(slot, kept))
+        remaining = [label for label, size in zip(labels, shape, strict=True) if size != 1]
+        if len(remaining) < len(labels):
+            self._step(reshape, slot, *self._shape(remaining))
+        self.work.append(_Operand(slot, remaining))
 
     def run(self, output: Labels) -> int:
         """Fills steps and returns the slot of the result."""
@@ -251,8 +251,8 @@ class _Planner:
     def _growth(self, pair: tuple[_Operand, _Operand]) -> tuple[int, int]:
         """How many elements a product has more than its operands, and the number of multiplications."""
         both = {*pair[0].labels, *pair[1].labels}
-        result, *given = (math.prod(self._shape(x)) for x in (both & self._needed(*pair), *(x.labels for x in pair)))
-        return result - sum(given), math.prod(self._shape(both))
+        result, *counts = (math.prod(self._shape(x)) for x in (both & self._needed(*pair), *(x.labels for x in pair)))
+        return result - sum(counts), math.prod(self._shape(both))
 
     def _arrange(self, x: _Operand, order: list[int], shape: tuple[int, ...]) -> None:
         """Permutes the axes of x into an order, and reshapes x."""
@@ -319,11 +319,11 @@ def _sizes(name: str, inputs: tuple[Labels, ...], shapes: tuple[Any, ...]) -> di
     sizes: dict[int, int] = {}
     owner: dict[int, int] = {}
     for k, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
-        own: dict[int, int] = {}
+        in_operand: dict[int, int] = {}
         for label, size in zip(labels, shape, strict=True):
             what = f"label {chr(label)!r}" if label >= 0 else f"dimension {label} of the ellipsis"
-            if own.setdefault(label, size) != size:
-                raise ShapeError(f"{name}: {what} has sizes {own[label]} and {size} in operand {k}")
+            if in_operand.setdefault(label, size) != size:
+                raise ShapeError(f"{name}: {what} has sizes {in_operand[label]} and {size} in operand {k}")
             if sizes.get(label, 1) == 1:
                 sizes[label], owner[label] = size, k
             elif size not in (1, sizes[label]):

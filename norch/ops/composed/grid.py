@@ -35,8 +35,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     >>> (rows * 10 + columns).tolist()
     [[0, 1, 2], [10, 11, 12]]
     """
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    listed = tensors_of(given, "meshgrid")
+    inputs = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    listed = tensors_of(inputs, "meshgrid")
     if indexing is None:
         warnings.warn('meshgrid: say indexing="ij" or "xy"; without it, "ij" is taken', stacklevel=stacklevel_of_user())
     else:
@@ -131,11 +131,11 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         raise DTypeError(f"unravel_index: indices are integers, not {at.dtype.name}")
     if not holds((at >= 0) & (at < math.prod(sizes))):
         raise BoundsError(f"unravel_index: an index is out of range for shape {tuple(sizes)}")
-    at, found = at.to(int64_), []
+    at, coordinates = at.to(int64_), []
     for size in reversed(sizes):
-        found.append(at % size)
+        coordinates.append(at % size)
         at = at // size
-    return tuple(reversed(found))
+    return tuple(reversed(coordinates))
 
 
 __all__ = ["cartesian_prod", "combinations", "meshgrid", "unravel_index", "vander"]

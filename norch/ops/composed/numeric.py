@@ -31,11 +31,11 @@ def _common(input: Any, other: Any, name: str) -> tuple[Any, Any, Any]:
 
 
 def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
-    given = _common(input, other, name)[:2]
-    for x in given:
+    pair = _common(input, other, name)[:2]
+    for x in pair:
         if x.dtype.kind not in "iu":
             raise DTypeError(f"{name}: not defined for dtype {x.dtype.name}")
-    return given[0], given[1]
+    return pair[0], pair[1]
 
 
 @method(inplace=True, moves=True, out=True)
@@ -111,10 +111,12 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order is 1 or 2, not {edge_order!r}")
     spacing = 1 if spacing is None else spacing
-    given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
-    if len(given) != len(axes):
-        raise ArgumentError(f"gradient: {len(given)} spacings for {len(axes)} axes")
-    return tuple(_slope(movedim(x, axis, -1), step, edge_order, axis) for axis, step in zip(axes, given, strict=True))
+    spacings = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
+    if len(spacings) != len(axes):
+        raise ArgumentError(f"gradient: {len(spacings)} spacings for {len(axes)} axes")
+    return tuple(
+        _slope(movedim(x, axis, -1), step, edge_order, axis) for axis, step in zip(axes, spacings, strict=True)
+    )
 
 
 def _slope(x: Any, spacing: Any, edge_order: int, axis: int) -> Any:

@@ -79,15 +79,15 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
     if not x.numel():
         raise ArgumentError(f"{name}: the input of shape {tuple(x.shape)} is empty")
     one_of(f"{name}: interpolation", interpolation, ("linear", "lower", "higher", "midpoint", "nearest"))
-    known = not isinstance(q, Handle)
-    if known and not 0 <= float(q) <= 1:
+    is_number = not isinstance(q, Handle)
+    if is_number and not 0 <= float(q) <= 1:
         raise ArgumentError(f"{name}: q lies in [0, 1]")
-    q = as_operand(x.new_full((), float(q)) if known else q, name)
+    q = as_operand(x.new_full((), float(q)) if is_number else q, name)
     if q.dtype is not x.dtype:
         raise DTypeError(f"{name}: q is {q.dtype}, the input {x.dtype}")
     if q.ndim > 1:
         raise ShapeError(f"{name}: q is a number or a 1-d tensor, not of shape {tuple(q.shape)}")
-    if not known:
+    if not is_number:
         lib.norch_check((q >= 0) & (q <= 1), constants[f"CHECK_{name.upper()}"])
     whole = dim is None or x.ndim == 0
     line = x.reshape(-1) if whole else x.transpose(dim, -1)
@@ -215,8 +215,8 @@ def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: boo
         if ordered:
             for column in reversed(range(rows.shape[1])):  # stable sorts, by the last column first
                 by = rows.select(1, column)
-                found = order_of(by if order is None else by.index_select(0, order), 0)
-                order = found if order is None else order.index_select(0, found)
+                permutation = order_of(by if order is None else by.index_select(0, order), 0)
+                order = permutation if order is None else order.index_select(0, permutation)
             rows = rows.index_select(0, order)
         rows = rows.select(1, 0) if rows.shape[1] == 1 else rows
     count = rows.shape[0]
@@ -256,12 +256,12 @@ def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = Fals
     """
     x, among = on_common_device(as_operand(elements, "isin"), as_operand(test_elements, "isin"))
     if among.numel() == 0:
-        found = (x != x) & False
+        matches = (x != x) & False
     else:
         ordered = lib.norch_sorted(reshape(among, -1), 0, False)
         nearest = searchsorted(ordered, x).clamp(max=among.numel() - 1)
-        found = reshape(ordered.index_select(0, reshape(nearest, -1)), x.shape) == x
-    return ~found if invert else found
+        matches = reshape(ordered.index_select(0, reshape(nearest, -1)), x.shape) == x
+    return ~matches if invert else matches
 
 
 # ---- neighbours, counts --------------------------------------------------------------------------------------------
@@ -318,8 +318,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     x = as_operand(input, "bincount")
     if x.dtype.is_floating_point or x.dtype is bool_:
         raise DTypeError(f"bincount: expected integers, got {x.dtype}")
-    some = x.ndim == 1 and x.numel() > 0
-    if x.ndim != 1 or (some and _extreme("amin", x) < 0):
+    is_filled = x.ndim == 1 and x.numel() > 0
+    if x.ndim != 1 or (is_filled and _extreme("amin", x) < 0):
         raise ArgumentError(f"bincount: expected a 1-d tensor of integers not below 0, got shape {tuple(x.shape)}")
     if int64(minlength, "minlength") < 0:
         raise ArgumentError(f"bincount: minlength should be >= 0, got {minlength}")
@@ -330,7 +330,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         if ones.shape != x.shape:
             raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
         ones = ones if ones.dtype is float32 else ones.to(float64)
-    size = max(_extreme("amax", x) + 1 if some else 0, minlength)
+    size = max(_extreme("amax", x) + 1 if is_filled else 0, minlength)
     return lib.norch_scatter(ones.new_zeros((size,)), KINDS["SCATTER_ADD"], 0, x, ones, True)
 
 

@@ -37,11 +37,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if not hasattr(pad, "__iter__"):
         raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
     input = tensor_of(input, "pad")
-    shape, given = lib.norch_shape(input), [n if type(n) is int else int64(n, "pad: size") for n in pad]
+    shape, amounts = lib.norch_shape(input), [n if type(n) is int else int64(n, "pad: size") for n in pad]
     ndim = len(shape)
-    count = len(given) // 2
-    if len(given) % 2 or count > ndim:
-        raise ShapeError(f"pad: sizes {tuple(given)} are no pairs for {ndim} dimensions")
+    count = len(amounts) // 2
+    if len(amounts) % 2 or count > ndim:
+        raise ShapeError(f"pad: sizes {tuple(amounts)} are no pairs for {ndim} dimensions")
     if mode not in _MODES:
         raise NotImplementedError(f"pad: unknown mode {mode!r}")
     if mode != "constant" and value:
@@ -50,9 +50,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise NotImplementedError(
             f"pad: mode {mode!r} pads the last 1, 2 or 3 axes of 1 or 2 more, not {count} of {ndim}"
         )
-    grows = min(given, default=0) >= 0
+    grows = min(amounts, default=0) >= 0
     in_c = grows and (mode == "constant" or 0 not in shape)  # which refuses what does not fit, too
-    ends = () if in_c else [(ndim - 1 - i, *given[2 * i : 2 * i + 2]) for i in range(count)]
+    ends = () if in_c else [(ndim - 1 - i, *amounts[2 * i : 2 * i + 2]) for i in range(count)]
     for dim, before, after in ends:
         size = shape[dim]
         if (before < 0 or after < 0) and (before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0):
@@ -66,14 +66,14 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             value = 0
         elif value != 0:
             check_fits(value := number_of(value, "pad"), input.dtype, "pad")
-        return padded(input, given[-2::-2], given[::-2], value)
+        return padded(input, amounts[-2::-2], amounts[::-2], value)
     if grows:
         if mode == "circular":
             grown = _grown if input._dtype not in HALVES else _wrapped_at_ends
         else:
             input = connect(input)
             grown = _grown if input._dtype not in HALVES and not threads.casting else _mirrored_at_ends
-        return grown(input, given[-2::-2], given[::-2], mode)
+        return grown(input, amounts[-2::-2], amounts[::-2], mode)
     out = _wrapped(input, ends) if mode == "circular" else _mirrored(input, ends, mode)
     return clone(out) if lib.norch_shares_storage(out, input) else out
 
@@ -128,12 +128,12 @@ def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tens
         first, last = (before, before + 1, 1), (end - 1, end, 1)
     else:
         first, last = (end - before, end, 1), (before, before + after, 1)
-    cut, found = lib.norch_slice, []
+    cut, pairs = lib.norch_slice, []
     if before:
-        found.append((cut(x, dim, 0, before, 1), cut(x, dim, *first)))
+        pairs.append((cut(x, dim, 0, before, 1), cut(x, dim, *first)))
     if after:
-        found.append((cut(x, dim, end, size, 1), cut(x, dim, *last)))
-    return found
+        pairs.append((cut(x, dim, end, size, 1), cut(x, dim, *last)))
+    return pairs
 
 
 # ---- by joins ------------------------------------------------------------------------------------------------------

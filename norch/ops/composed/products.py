@@ -182,12 +182,12 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha:
 
 @composed(name="addr")
 def _addr(input: Any, vec1: Any, vec2: Any, beta: Any, alpha: Any) -> Any:
-    given = [as_operand(x, "addr") for x in (input, vec1, vec2)]
-    dtype = DTYPES[lib.norch_result_type(given)]
+    operands = [as_operand(x, "addr") for x in (input, vec1, vec2)]
+    dtype = DTYPES[lib.norch_result_type(operands)]
     for factor in (beta, alpha):
         if isinstance(factor, (float, complex)) and dtype.kind not in "fc":
             raise DTypeError(f"addr: a factor of integers is an integer, not {factor}")
-    input, vec1, vec2 = (x if x.dtype is dtype else x.to(dtype) for x in given)
+    input, vec1, vec2 = (x if x.dtype is dtype else x.to(dtype) for x in operands)
     return _added(input, outer(vec1, vec2), beta, alpha, "addr")
 
 
@@ -322,9 +322,9 @@ def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> 
     labels_a = tuple(range(a.ndim))
     common = dict(zip(of_b, of_a, strict=True))
     labels_b = tuple(common.get(axis, a.ndim + axis) for axis in range(b.ndim))
-    kept = [label for axis, label in enumerate(labels_a) if axis not in of_a]
-    kept += [label for axis, label in enumerate(labels_b) if axis not in of_b]
-    return (_in_part if kept else _in_whole)(name, (a, b), (labels_a, labels_b), tuple(kept))
+    result_labels = [label for axis, label in enumerate(labels_a) if axis not in of_a]
+    result_labels += [label for axis, label in enumerate(labels_b) if axis not in of_b]
+    return (_in_part if result_labels else _in_whole)(name, (a, b), (labels_a, labels_b), tuple(result_labels))
 
 
 # Over some axes: a matrix product. Over all of them: dot().

@@ -82,8 +82,8 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     >>> norch.ones(2, 2).tile(3).shape
     norch.Size([2, 6])
     """
-    given, input = tuple(sizes(counts, dims)), tensor_of(input, "tile")
-    return repeat(input, (*[1] * (input.ndim - len(given)), *given))
+    repeats, input = tuple(sizes(counts, dims)), tensor_of(input, "tile")
+    return repeat(input, (*[1] * (input.ndim - len(repeats)), *repeats))
 
 
 @method(numpy=True, out=False)

@@ -81,13 +81,13 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     wanted = [size if type(size) is int else int64(size, "unflatten: size") for size in sizes]
     if not shape or not wanted:
         raise ShapeError(f"unflatten: sizes {tuple(wanted)} for dimension {dim} of shape {shape}")
-    known = 1
+    product = 1
     for size in wanted:
-        known *= size if size != -1 else 1
-    if -1 in wanted and known > 0 and shape[at] % known == 0:
-        wanted[wanted.index(-1)] = shape[at] // known
-        known = shape[at]
-    if known != shape[at] or min(wanted) < 0:
+        product *= size if size != -1 else 1
+    if -1 in wanted and product > 0 and shape[at] % product == 0:
+        wanted[wanted.index(-1)] = shape[at] // product
+        product = shape[at]
+    if product != shape[at] or min(wanted) < 0:
         raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {shape[at]}, the size of dimension {dim}")
     shape = (*shape[:at], *wanted, *shape[at + 1 :])
     return record_view(Reshape, lib.norch_view(input, shape), input, view, (shape,))
@@ -179,8 +179,8 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
             [1, 2]]), tensor([[0, 0],
             [0, 0]]))
     """
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
-    listed = tensors_of(given, "broadcast_tensors")
+    inputs = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    listed = tensors_of(inputs, "broadcast_tensors")
     shape = broadcast_shapes(*map(lib.norch_shape, listed))
     return tuple([expand(x, shape) for x in listed])
 
@@ -266,15 +266,15 @@ def block_diag(*tensors: Tensor) -> Tensor:
     tensor([[1., 1., 0.],
             [0., 0., 5.]])
     """
-    given = tensors_of(tensors, "block_diag")
-    listed = [atleast_2d(x) for x in given]
+    inputs = tensors_of(tensors, "block_diag")
+    listed = [atleast_2d(x) for x in inputs]
     if any(x.ndim > 2 for x in listed):
         raise ShapeError(
             f"block_diag: takes at most 2 dimensions, got {', '.join(str(tuple(x.shape)) for x in listed)}"
         )
     if not listed:
         return zeros(1, 0)
-    dtype = lib.norch_result_type(tuple(given))  # where numbers, tensors of no axis, count less
+    dtype = lib.norch_result_type(tuple(inputs))  # where numbers, tensors of no axis, count less
     width, before, rows = sum(x.shape[1] for x in listed), 0, []
     for x in listed:
         rows.append(padded(cast(x, DTYPES[dtype]), [before], [width - before - x.shape[1]], 0))
@@ -465,8 +465,8 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     sizes = sizes if size is None else (size,)
     sizes = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
     shape, dtype = tuple(self.shape), self.dtype
-    kept = dtype.kind in "fc" or (shape == tuple(sizes) and shape)
-    summed = cast(self, dtype if kept else int64_)  # integers add up in int64
+    keeps_dtype = dtype.kind in "fc" or (shape == tuple(sizes) and shape)
+    summed = cast(self, dtype if keeps_dtype else int64_)  # integers add up in int64
     target = summed.new_zeros(sizes)
     try:
         broadcast_to(target, shape)

@@ -92,8 +92,12 @@ def corrcoef(input: Tensor) -> Tensor:
     centred = x - x.mean(1, True)
     centred = centred - centred.mean(1, True)
     units = centred / vector_norm(centred, 2, 1, True)  # whose squares stay in range, as variances may not
-    found = matmul(units, units.mH)
-    return complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1)) if c.is_complex() else found.clamp(-1, 1)
+    correlations = matmul(units, units.mH)
+    return (
+        complex(correlations.real.clamp(-1, 1), correlations.imag.clamp(-1, 1))
+        if c.is_complex()
+        else correlations.clamp(-1, 1)
+    )
 
 
 @composed

@@ -124,8 +124,8 @@ def _of_sparse(name: str, about: str, then: str, gives: str) -> Any:
     def refuse(self: Tensor) -> Any:
         raise Error(f"{name}: expected a tensor of the layout sparse_coo, not a dense one")
 
-    made = "norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))" + ".coalesce()" * (name in ("indices", "values"))
-    call = f"{made}.{name}()" + (f".{then}" if then else "")
+    example = "norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))" + ".coalesce()" * (name in ("indices", "values"))
+    call = f"{example}.{name}()" + (f".{then}" if then else "")
     return named_function(refuse, name, f"{about}. Error for a dense tensor.\n\n    >>> {call}\n    {gives}\n    ")
 
 

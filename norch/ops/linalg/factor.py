@@ -73,10 +73,10 @@ def factors_of(out: Tensor, rest: tuple[Any, ...]) -> tuple[Tensor, ...]:
     """The results that record_factors() saved: while gradients are recorded, as functions of the input."""
     if not recording.enabled:
         return out, *rest
-    node, found = out._node, tuple(alias(x) for x in (out, *rest))
-    for i, x in enumerate(found):
+    node, factors = out._node, tuple(alias(x) for x in (out, *rest))
+    for i, x in enumerate(factors):
         x._node = Output(node, i)
-    return found
+    return factors
 
 
 def unit_lower(LU: Tensor) -> Tensor:

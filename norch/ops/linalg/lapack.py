@@ -153,14 +153,14 @@ def direct(name: str, function: Callable[..., Any], *tensors: Any) -> tuple[Tens
         return _of_no_samples(functools.partial(direct, name, function), tensors)
     # Headers of its own: another thread may give a tensor other data, of another shape.
     hosted = [lib.norch_alias(x) if x.is_cpu else x.detach().cpu() for x in tensors]
-    found = function(*hosted) if not watchers else _watched(name, function, tensors, *hosted)
-    return found if first.is_cpu else tuple(x.to(first.device) for x in found)
+    results = function(*hosted) if not watchers else _watched(name, function, tensors, *hosted)
+    return results if first.is_cpu else tuple(x.to(first.device) for x in results)
 
 
 def in_rows(x: Any) -> Tensor:
     """A copy of matrices in the order of C."""
-    found = lib.norch_contiguous(x)
-    return lib.norch_clone(found) if found is x else found
+    rows = lib.norch_contiguous(x)
+    return lib.norch_clone(rows) if rows is x else rows
 
 
 def in_columns(x: Any) -> Tensor:
@@ -261,13 +261,13 @@ def call(
         if watchers:
             function = functools.partial(_watched, name, function, tensors)
         if quiet:
-            found = function(*arrays, **options)
+            results = function(*arrays, **options)
         else:
             with np.errstate(all="ignore"):
-                found = function(*arrays, **options)
+                results = function(*arrays, **options)
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"{name}: {error}") from None
-    several = tuple([_owned(x) for x in found]) if isinstance(found, tuple) else (_owned(found),)
+    several = tuple([_owned(x) for x in results]) if isinstance(results, tuple) else (_owned(results),)
     return several if first.is_cpu else tuple(x.to(first.device) for x in several)
 
 
@@ -283,8 +283,8 @@ _HOST = (CPU.code, 0)
 
 def array_of(x: Any) -> Any:
     """The elements of a tensor, on the host, as an array."""
-    found = lib.norch_to_array(x)
-    return x.detach().cpu().numpy() if found is None else found
+    array = lib.norch_to_array(x)
+    return x.detach().cpu().numpy() if array is None else array
 
 
 def total(x: Any) -> Any:
@@ -296,20 +296,20 @@ def _finite(name: str, x: Any) -> Any:
     """A copy of the elements, so that no other thread writes to them after the check; LinAlgError for NaN and
     infinities."""
     x = lib.norch_clone(x if x.is_cpu else x.detach().cpu())
-    found, whole = array_of(x), total(x)
-    if whole - whole != 0 and not numpy().isfinite(found).all():  # a sum of finite elements may be infinite
+    array, whole = array_of(x), total(x)
+    if whole - whole != 0 and not numpy().isfinite(array).all():  # a sum of finite elements may be infinite
         raise LinAlgError(f"{name}: the matrices hold NaN or infinities")
-    return found
+    return array
 
 
-def _owned(found: Any) -> Tensor:
+def _owned(array: Any) -> Tensor:
     """A result as a tensor that alone has its memory, in the order of C."""
-    made = lib.norch_from_array(found)
-    if made is not None:
-        owner = found.base
-        if owner is None or (type(owner) is type(found) and owner.base is None and owner.nbytes == found.nbytes):
-            return lib.norch_contiguous(made)
-    return from_numpy(numpy().array(found, order="C"))
+    tensor = lib.norch_from_array(array)
+    if tensor is not None:
+        owner = array.base
+        if owner is None or (type(owner) is type(array) and owner.base is None and owner.nbytes == array.nbytes):
+            return lib.norch_contiguous(tensor)
+    return from_numpy(numpy().array(array, order="C"))
 
 
 # Calls for profiles and traces: rows as norch_profile_stop() gives them, with a name as the family.
@@ -345,8 +345,8 @@ def each(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
     rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((count, *x.shape[-2:])) for x in arrays]
     if count == 0:
         rows = [np.eye(*x.shape[-2:], dtype=x.dtype)[None] for x in arrays]
-    found = [function(*one, **options) for one in zip(*rows, strict=True)]
-    if not isinstance(found[0], tuple):
-        found = [(one,) for one in found]
-    stacked = tuple(np.stack(part)[:count].reshape(batch + np.shape(part[0])) for part in zip(*found, strict=True))
+    results = [function(*one, **options) for one in zip(*rows, strict=True)]
+    if not isinstance(results[0], tuple):
+        results = [(one,) for one in results]
+    stacked = tuple(np.stack(part)[:count].reshape(batch + np.shape(part[0])) for part in zip(*results, strict=True))
     return stacked if len(stacked) > 1 else stacked[0]

@@ -54,5 +54,5 @@ def cond(input: Tensor, p: Any = None) -> Tensor:
         S = svdvals(A)
         return S[..., -1] / S[..., 0] if p == -2 else S[..., 0] / S[..., -1]
     inverse, info = inv_ex(square(A, "cond"))
-    found = matrix_norm(A, p) * matrix_norm(inverse, p)
-    return found.where(info == 0, math.inf)
+    condition = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return condition.where(info == 0, math.inf)

@@ -173,8 +173,8 @@ def _by_minors(A: Tensor) -> Tensor:
     row, column = arange(n, device=A.device)[:, None], arange(n - 1, device=A.device)
     others = column + (column >= row)  # (N, N - 1): all numbers but that of the row
     minors = A[..., others, :][..., others].transpose(-3, -2)
-    found = _det(minors)
-    return found.where((row + row.mT) % 2 == 0, -found)
+    cofactors = _det(minors)
+    return cofactors.where((row + row.mT) % 2 == 0, -cofactors)
 
 
 def _cofactors(A: Tensor, det: Tensor) -> Tensor:

@@ -218,8 +218,8 @@ def tolerance(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """atol and rtol as arrays over the batch: rtol is max(M, N) times the dtype's epsilon, or 0 where atol is positive,
     unless given; PyTorch's rule."""
     np = numpy()
-    given = [0.0 if atol is None else atol, 0.0 if rtol is None else rtol]
-    arrays = [np.asarray(x.tolist() if hasattr(x, "tolist") else x, dtype=float) for x in given]
+    tolerances = [0.0 if atol is None else atol, 0.0 if rtol is None else rtol]
+    arrays = [np.asarray(x.tolist() if hasattr(x, "tolist") else x, dtype=float) for x in tolerances]
     if rtol is None:
         arrays[1] = np.where(arrays[0] > 0, 0.0, max(A.shape[-2:]) * np.finfo(A.dtype.name).eps)
     for x in arrays:

@@ -147,8 +147,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
     >>> pivots
     tensor([2, 2], dtype=norch.int32)
     """
-    found = lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
-    return tuple(found) if get_infos else (found.LU, found.pivots)
+    factors = lu_factor_ex(A, pivot=pivot, check_errors=not get_infos)
+    return tuple(factors) if get_infos else (factors.LU, factors.pivots)
 
 
 @autocast("float32 -")
