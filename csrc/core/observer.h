@@ -17,11 +17,11 @@ struct nr_observer {
     /* NULL, or called with a call of a function of the host, to be repeated in a replay (program/host_call.h). */
     int32_t (*host_call)(nr_observer *self, const nr_call *call);
     void (*failed)(nr_observer *self);
-    /* A storage was made, and its field observer set; its last reference is gone, perhaps on another thread. */
-    void (*made)(nr_observer *self, norch_storage *storage);
-    void (*gone)(nr_observer *self, norch_storage *storage);
+    /* A storage was created, and its field observer set; its last reference is gone, perhaps on another thread. */
+    void (*created)(nr_observer *self, norch_storage *storage);
+    void (*freed)(nr_observer *self, norch_storage *storage);
     /* Python passes a tensor to a call. */
-    void (*seen)(nr_observer *self, norch_tensor *x);
+    void (*passed)(nr_observer *self, norch_tensor *x);
     /* The host has written all elements of a new tensor. */
     int32_t (*host_wrote)(nr_observer *self, const norch_tensor *x);
     /* Something happens that the observer cannot follow: a failure stops the operation. */

@@ -33,20 +33,20 @@ int32_t nr_nest_collapse(int32_t ndim, int64_t *size, int operands, int64_t (*st
         for (int32_t i = 1; i < ndim; i++) /* insertion sort: few loops, nearly sorted */
             for (int32_t j = i; j > 0 && belongs_inside(operands, stride, j, j - 1); j--)
                 swap_loops(size, operands, stride, j, j - 1);
-    int32_t kept = 0;
+    int32_t dims = 0;
     for (int32_t i = 0; i < ndim; i++) {
         if (size[i] == 1) continue;
-        bool joins = kept > 0;
-        for (int o = 0; o < operands && joins; o++) joins = stride[o][i] == stride[o][kept - 1] * size[kept - 1];
+        bool joins = dims > 0;
+        for (int o = 0; o < operands && joins; o++) joins = stride[o][i] == stride[o][dims - 1] * size[dims - 1];
         if (joins) {
-            size[kept - 1] *= size[i];
+            size[dims - 1] *= size[i];
             continue;
         }
-        size[kept] = size[i];
-        for (int o = 0; o < operands; o++) stride[o][kept] = stride[o][i];
-        kept++;
+        size[dims] = size[i];
+        for (int o = 0; o < operands; o++) stride[o][dims] = stride[o][i];
+        dims++;
     }
-    return kept;
+    return dims;
 }
 
 static void lay_out(nr_plan *plan, int32_t ndim, const int64_t *shape, int operands, const norch_tensor *const *xs,
@@ -71,9 +71,9 @@ static void lay_out(nr_plan *plan, int32_t ndim, const int64_t *shape, int opera
         plan->size[d] = shape[from];
         plan->numel *= shape[from];
         for (int o = 0; o < operands; o++) {
-            int32_t own = xs[o]->ndim - 1 - d;
-            bool moves = own >= 0 && xs[o]->shape[own] != 1;
-            plan->stride[o][d] = moves ? xs[o]->strides[own] * nr_size_of(xs[o]->dtype) : 0;
+            int32_t axis = xs[o]->ndim - 1 - d;
+            bool moves = axis >= 0 && xs[o]->shape[axis] != 1;
+            plan->stride[o][d] = moves ? xs[o]->strides[axis] * nr_size_of(xs[o]->dtype) : 0;
         }
     }
     plan->ndim = nr_nest_collapse(ndim, plan->size, operands, plan->stride, keep_order);

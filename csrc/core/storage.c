@@ -48,7 +48,7 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
     atomic_init(&storage->exposed, release != NULL);
     atomic_fetch_add_explicit(&live_storages, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&live_bytes, held_bytes(storage), memory_order_relaxed);
-    if (storage->observer) storage->observer->made(storage->observer, storage);
+    if (storage->observer) storage->observer->created(storage->observer, storage);
     return storage;
 }
 
@@ -88,7 +88,7 @@ static void release_owner(norch_storage *storage) {
 
 void nr_storage_release(norch_storage *storage) {
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
-    if (storage->observer) storage->observer->gone(storage->observer, storage);
+    if (storage->observer) storage->observer->freed(storage->observer, storage);
     if (storage->release) {
         release_owner(storage);
         return;

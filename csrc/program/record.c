@@ -53,7 +53,7 @@ int32_t nr_program_see(nr_program *program, norch_storage *storage) {
     return known >= 0 ? known : add_block(program, storage, true);
 }
 
-static void made(nr_observer *self, norch_storage *storage) {
+static void created(nr_observer *self, norch_storage *storage) {
     nr_program *program = (nr_program *)self;
     const int32_t i = add_block(program, storage, false);
     if (i >= 0) {
@@ -64,7 +64,7 @@ static void made(nr_observer *self, norch_storage *storage) {
     shortage(program);
 }
 
-static void gone(nr_observer *self, norch_storage *storage) {
+static void freed(nr_observer *self, norch_storage *storage) {
     nr_program *program = (nr_program *)self;
     const int32_t i = nr_program_find(program, storage);
     if (i < 0) return;
@@ -190,8 +190,8 @@ nr_program *nr_program_make(bool strict) {
                                          .call = append,
                                          .host_call = append,
                                          .failed = failed,
-                                         .made = made,
-                                         .gone = gone,
+                                         .created = created,
+                                         .freed = freed,
                                          .host_wrote = host_wrote,
                                          .refuse = refuse},
                             .strict = strict};

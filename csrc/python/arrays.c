@@ -32,7 +32,7 @@ static void *const *table; /* NULL: not bound */
 /* bind_arrays(capsule): whether NumPy is of a version that is known here. */
 NR_BUILTIN(bind_arrays) {
     if (!nr_counted("bind_arrays", 1, n)) return NULL;
-    void *const *found = PyCapsule_GetPointer(given[0], NULL);
+    void *const *found = PyCapsule_GetPointer(args[0], NULL);
     if (!found) return NULL;
     const unsigned version = (*(unsigned (*const *)(void))(const void *)&found[GET_VERSION])() >> 24;
     if (version == 1 || version == 2) table = found;
@@ -61,8 +61,8 @@ static int number_of(int32_t dtype) {
  * None where NumPy is not bound, or lacks the dtype. */
 NR_BUILTIN(to_array) {
     if (!nr_counted("to_array", 1, n)) return NULL;
-    norch_tensor *x = nr_take_tensor("to_array", given[0]);
-    if (!x) return nr_stopped("to_array", given, n);
+    norch_tensor *x = nr_take_tensor("to_array", args[0]);
+    if (!x) return nr_stopped("to_array", args, n);
     const int number = number_of(x->dtype);
     if (!table || number < 0 || x->device_type != NORCH_CPU) return Py_NewRef(NR_NONE);
     if (nr_note_unseen("Python reads the memory of a tensor") != NORCH_OK) return NULL;
@@ -96,7 +96,7 @@ static void release_array(void *object) { Py_DecRef(object); }
  * is no array, is read-only, or has a dtype or strides that no tensor has: the caller says which. */
 NR_BUILTIN(from_array) {
     if (!nr_counted("from_array", 1, n)) return NULL;
-    const array *a = given[0];
+    const array *a = args[0];
     if (!table || !PyType_IsSubtype(a->head.type, table[ARRAY_TYPE])) return Py_NewRef(NR_NONE);
     int32_t dtype = 0;
     while (dtype < NR_DTYPE_COUNT && number_of(dtype) != a->type->number) dtype++;
@@ -116,7 +116,7 @@ NR_BUILTIN(from_array) {
         return nr_view_memory(held->storage, a->data, a->ndim, shape, strides, dtype);
     void (*const release)(void *) = release_array;
     norch_tensor *x = norch_from_memory(a->data, a->ndim, shape, strides, dtype, *(void *const *)(const void *)&release,
-                                        Py_NewRef(given[0]));
-    if (!x) Py_DecRef(given[0]);
+                                        Py_NewRef(args[0]));
+    if (!x) Py_DecRef(args[0]);
     return x;
 }

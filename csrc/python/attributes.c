@@ -13,12 +13,12 @@ static struct {
 
 NR_BUILTIN(set_attributes) {
     if (!nr_counted("set_attributes", 4, n)) return NULL;
-    void *bytes = PyObject_GetAttrString(given[0], "__basicsize__");
+    void *bytes = PyObject_GetAttrString(args[0], "__basicsize__");
     if (!bytes) return NULL;
     attributes.is_bare = PyLong_AsLongLong(bytes) == (int64_t)(3 * sizeof(void *));
     Py_DecRef(bytes);
     void **fields[] = {&attributes.size, &attributes.dtypes, &attributes.cpu, &attributes.device_of};
-    for (int i = 0; i < 4; i++) *fields[i] = Py_XNewRef(given[i]); /* for the life of the process */
+    for (int i = 0; i < 4; i++) *fields[i] = Py_XNewRef(args[i]); /* for the life of the process */
     return Py_NewRef(NR_NONE);
 }
 
@@ -39,17 +39,17 @@ static void *tuple_of(int64_t count, const int64_t *of_header, void *class) {
 }
 
 NR_BUILTIN(shape) {
-    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", given[0]) : NULL;
+    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", args[0]) : NULL;
     return x ? tuple_of(x->ndim, x->shape, NULL) : NULL;
 }
 
 NR_BUILTIN(strides) {
-    norch_tensor *x = nr_counted("strides", 1, n) ? nr_take_header("strides", given[0]) : NULL;
+    norch_tensor *x = nr_counted("strides", 1, n) ? nr_take_header("strides", args[0]) : NULL;
     return x ? tuple_of(x->ndim, x->strides, NULL) : NULL;
 }
 
 NR_BUILTIN(size_of) {
-    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", given[0]) : NULL;
+    norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", args[0]) : NULL;
     if (!x || attributes.is_bare) return x ? tuple_of(x->ndim, x->shape, attributes.size) : NULL;
     void *plain = tuple_of(x->ndim, x->shape, NULL);
     void *size = plain ? PyObject_CallFunctionObjArgs(attributes.size, plain, NULL) : NULL;
@@ -58,12 +58,12 @@ NR_BUILTIN(size_of) {
 }
 
 NR_BUILTIN(dtype_of) {
-    norch_tensor *x = nr_counted("dtype", 1, n) ? nr_take_header("dtype", given[0]) : NULL;
+    norch_tensor *x = nr_counted("dtype", 1, n) ? nr_take_header("dtype", args[0]) : NULL;
     return x ? Py_XNewRef(PyTuple_GetItem(attributes.dtypes, x->dtype)) : NULL;
 }
 
 NR_BUILTIN(device_of) {
-    norch_tensor *x = nr_counted("device", 1, n) ? nr_take_header("device", given[0]) : NULL;
+    norch_tensor *x = nr_counted("device", 1, n) ? nr_take_header("device", args[0]) : NULL;
     if (!x || x->device_type == NORCH_CPU) return x ? Py_NewRef(attributes.cpu) : NULL;
     return PyObject_CallFunctionObjArgs(attributes.device_of, x, NULL);
 }

@@ -145,8 +145,8 @@ static inline void *give_integer(const char *name, int64_t value) {
 
 /* ---- builtins that are written by hand, here and in other files ------------------------------------------ */
 
-static void *py_dtypes_seen(void *self, void *const *given, nr_ssize n) { /* by hand, as each backward() calls it */
-    (void)self, (void)given;
+static void *py_dtypes_seen(void *self, void *const *args, nr_ssize n) { /* by hand, as each backward() calls it */
+    (void)self, (void)args;
     return nr_counted("dtypes_seen", 0, n) ? PyLong_FromLongLong(nr_dtypes_seen) : NULL;
 }
 
@@ -160,23 +160,24 @@ static void
 /* bind_numbers(floats, integers, bools): the dicts in which calls of rows find numbers. */
 NR_BUILTIN(bind_numbers) {
     if (!nr_counted("bind_numbers", KINDS_OF_NUMBERS, n)) return NULL;
-    for (int i = 0; i < KINDS_OF_NUMBERS; i++) numbers[i] = Py_XNewRef(given[i]); /* for the life of the process */
+    for (int i = 0; i < KINDS_OF_NUMBERS; i++) numbers[i] = Py_XNewRef(args[i]); /* for the life of the process */
     return Py_NewRef(NR_NONE);
 }
 
 /* A new reference to the tensor that is kept for a Python number; NULL for other objects, and where none is kept. */
 static void *tensor_of_number(void *x) {
     const void *type = ((const nr_object *)x)->type;
-    void *kept = NULL;
+    void *tensors = NULL;
     if (type == NR_AT(PyFloat_Type)) {
         const double value = PyFloat_AsDouble(x);
-        if (value == value && (value != 0 || !signbit(value))) kept = numbers[FLOATS]; /* a dict takes -0.0 for 0.0 */
+        if (value == value && (value != 0 || !signbit(value)))
+            tensors = numbers[FLOATS]; /* a dict takes -0.0 for 0.0 */
     } else if (type == NR_AT(PyLong_Type)) {
-        kept = numbers[INTEGERS];
+        tensors = numbers[INTEGERS];
     } else if (type == NR_AT(PyBool_Type)) {
-        kept = numbers[BOOLS];
+        tensors = numbers[BOOLS];
     }
-    return kept ? Py_XNewRef(PyDict_GetItemWithError(kept, x)) : NULL;
+    return tensors ? Py_XNewRef(PyDict_GetItemWithError(tensors, x)) : NULL;
 }
 
 static void *parameter_class; /* NULL before norch.nn is imported */
@@ -184,24 +185,24 @@ static void *parameter_class; /* NULL before norch.nn is imported */
 /* set_parameter(class): a class of tensors that override nothing, and so are computed with as plain ones. */
 NR_BUILTIN(set_parameter) {
     if (!nr_counted("set_parameter", 1, n)) return NULL;
-    parameter_class = Py_NewRef(given[0]); /* for the life of the process */
+    parameter_class = Py_NewRef(args[0]); /* for the life of the process */
     return Py_NewRef(NR_NONE);
 }
 
 /* Puts what calls take into the places of a row's inputs: of numbers beside a tensor the tensors that are kept. Returns
  * how many of those must be released; -1 where the caller has to convert an input. */
-static int32_t take_inputs(void *const *given, int64_t inputs, void **taken, void **made) {
+static int32_t take_inputs(void *const *args, int64_t inputs, void **taken, void **converted) {
     int32_t count = 0;
     for (int64_t i = 0; i < inputs; i++) {
-        taken[i] = given[i];
-        const void *type = ((const nr_object *)given[i])->type;
+        taken[i] = args[i];
+        const void *type = ((const nr_object *)args[i])->type;
         if (type == nr_tensor_class || type == parameter_class) continue;
-        taken[i] = count < inputs - 1 ? tensor_of_number(given[i]) : NULL;
+        taken[i] = count < inputs - 1 ? tensor_of_number(args[i]) : NULL;
         if (taken[i]) {
-            made[count++] = taken[i];
+            converted[count++] = taken[i];
             continue;
         }
-        while (count > 0) Py_DecRef(made[--count]);
+        while (count > 0) Py_DecRef(converted[--count]);
         return -1;
     }
     return count;
@@ -209,33 +210,33 @@ static int32_t take_inputs(void *const *given, int64_t inputs, void **taken, voi
 
 /* The call of a form of row on `inputs` tensors and further arguments, with its node. converts: the caller converts what
  * is neither a tensor nor a number that is kept, or what autocast casts, and calls again, as in an override mode; it gets NotImplemented. */
-static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *given,
+static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *args,
                              nr_ssize n) {
-    void *arguments[6] = {row->held[ROW_OP]}, *made[2] = {NULL};
+    void *arguments[6] = {row->held[ROW_OP]}, *converted[2] = {NULL};
     const int modes = nr_modes();
     int32_t count = 0;
     if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;
     if (converts && modes & (NR_CASTING | NR_OVERRIDDEN) &&
         modes & (PyLong_AsLongLong(row->held[ROW_CASTS]) | NR_OVERRIDDEN))
         return Py_NewRef(NR_NOT_IMPLEMENTED);
-    for (int64_t i = 0; i < n; i++) arguments[i + 1] = given[i];
-    if (converts && (count = take_inputs(given, inputs, arguments + 1, made)) < 0)
+    for (int64_t i = 0; i < n; i++) arguments[i + 1] = args[i];
+    if (converts && (count = take_inputs(args, inputs, arguments + 1, converted)) < 0)
         return PyErr_Occurred() ? NULL : Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *out = call(NULL, arguments, n + 1);
     if (out && row->held[ROW_CLASS] != NR_NONE && !(modes & NR_UNRECORDED))
-        out = nr_record(out, row->held[ROW_CLASS], row->held[ROW_SELECTIONS], arguments + 1, inputs, given + inputs,
+        out = nr_record(out, row->held[ROW_CLASS], row->held[ROW_SELECTIONS], arguments + 1, inputs, args + inputs,
                         n - inputs, inputs > 1 && out->mixed);
-    while (count > 0) Py_DecRef(made[--count]);
+    while (count > 0) Py_DecRef(converted[--count]);
     return out;
 }
 
 #define FORMS(FORM) FORM(unary, 1) FORM(binary, 2) FORM(ternary, 3) FORM(reduce, 1)
-#define FORM(form, inputs)                                                     \
-    static void *called_##form(void *row, void *const *given, nr_ssize n) {    \
-        return call_row(py_##form, row, inputs, true, given, n);               \
-    }                                                                          \
-    static void *converted_##form(void *row, void *const *given, nr_ssize n) { \
-        return call_row(py_##form, row, inputs, false, given, n);              \
+#define FORM(form, inputs)                                                    \
+    static void *called_##form(void *row, void *const *args, nr_ssize n) {    \
+        return call_row(py_##form, row, inputs, true, args, n);               \
+    }                                                                         \
+    static void *converted_##form(void *row, void *const *args, nr_ssize n) { \
+        return call_row(py_##form, row, inputs, false, args, n);              \
     }
 FORMS(FORM)
 #undef FORM
@@ -255,15 +256,15 @@ NR_BUILTIN(operation) {
     int64_t form = 0;
     const int64_t count = sizeof forms / sizeof *forms;
     if (!nr_counted("operation", 5, n)) return NULL;
-    const char *name = PyUnicode_AsUTF8AndSize(given[0], NULL);
+    const char *name = PyUnicode_AsUTF8AndSize(args[0], NULL);
     while (name && form < count && strcmp(name, forms[form][0].name) != 0) form++;
-    if (!name || form == count) return name ? nr_refuse("operation", "a form", given[0]), NULL : NULL;
-    if (given[2] != NR_NONE && !nr_is_node_class(given[2]))
-        return nr_refuse("operation", "a class of nodes", given[2]), NULL;
+    if (!name || form == count) return name ? nr_refuse("operation", "a form", args[0]), NULL : NULL;
+    if (args[2] != NR_NONE && !nr_is_node_class(args[2]))
+        return nr_refuse("operation", "a class of nodes", args[2]), NULL;
     if (!class && !(class = nr_holder_class("norch.Row", none, (nr_slot){0, NULL}, (nr_slot){0, NULL}))) return NULL;
     nr_holder *row = PyType_GenericAlloc(class, 0);
     void *both = row ? PyTuple_New(2) : NULL;
-    for (int i = 0; row && i <= ROW_CASTS; i++) row->held[i] = Py_NewRef(given[i + 1]);
+    for (int i = 0; row && i <= ROW_CASTS; i++) row->held[i] = Py_NewRef(args[i + 1]);
     for (int i = 0; both && i < 2; i++) {
         void *function = PyCFunction_NewEx(&forms[form][i], row, NULL);
         if (function && PyTuple_SetItem(both, i, function) == 0) continue;

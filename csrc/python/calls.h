@@ -17,9 +17,9 @@ static inline bool nr_refuse(const char *name, const char *wanted, const void *o
     return false;
 }
 
-static inline bool nr_counted(const char *name, int64_t wanted, int64_t given) {
-    if (given == wanted) return true;
-    PyErr_Format(PyExc_TypeError, "%s: takes %lld arguments, not %lld", name, (long long)wanted, (long long)given);
+static inline bool nr_counted(const char *name, int64_t wanted, int64_t n) {
+    if (n == wanted) return true;
+    PyErr_Format(PyExc_TypeError, "%s: takes %lld arguments, not %lld", name, (long long)wanted, (long long)n);
     return false;
 }
 
@@ -33,7 +33,7 @@ static __attribute__((noinline, unused)) bool nr_may_be_taken(const char *name, 
 static inline norch_tensor *nr_take_tensor(const char *name, void *from) {
     if (((const nr_object *)from)->type != nr_tensor_class && !nr_may_be_taken(name, from)) return NULL;
     nr_observer *observer = nr_observing();
-    if (observer) observer->seen(observer, from);
+    if (observer) observer->passed(observer, from);
     return from;
 }
 
@@ -97,13 +97,13 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
 
 /* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched
  * tensor, and the result is that of the batching rule of the call. */
-void *nr_stopped(const char *name, void *const *given, int64_t n) __attribute__((cold));
+void *nr_stopped(const char *name, void *const *args, int64_t n) __attribute__((cold));
 
 /* For norch.profiler: see profile.c. */
 #define NR_PROFILE_CALLS(ROW) ROW(profile_start) ROW(profile_tell) ROW(profile_stop) ROW(profile_time)
-/* The head of such a call, of Python's convention METH_FASTCALL: n arguments, given. */
+/* The head of such a call, of Python's convention METH_FASTCALL: n arguments, args. */
 #define NR_UNUSED __attribute__((unused))
-#define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *given NR_UNUSED, nr_ssize n NR_UNUSED)
+#define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *args NR_UNUSED, nr_ssize n NR_UNUSED)
 #define NR_DECLARE(name) NR_BUILTIN(name);
 NR_TENSOR_CALLS(NR_DECLARE)
 NR_PROFILE_CALLS(NR_DECLARE)

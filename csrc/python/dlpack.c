@@ -90,14 +90,14 @@ static uint8_t code_of(int32_t dtype) {
 
 /* to_dlpack(x, versioned, copied): a capsule over the elements of x; copied: of which no one else has the memory. */
 NR_BUILTIN(to_dlpack) {
-    if (n != 3 || !nr_is_tensor(given[0])) {
+    if (n != 3 || !nr_is_tensor(args[0])) {
         PyErr_SetString(PyExc_TypeError, "to_dlpack: expected a tensor");
         return NULL;
     }
-    if (((nr_object *)given[0])->type == nr_batched_class) return nr_stopped("to_dlpack", given, n);
-    const norch_tensor *x = given[0];
+    if (((nr_object *)args[0])->type == nr_batched_class) return nr_stopped("to_dlpack", args, n);
+    const norch_tensor *x = args[0];
     nr_storage_expose(x->storage);
-    const int versioned = PyObject_IsTrue(given[1]), copied = PyObject_IsTrue(given[2]);
+    const int versioned = PyObject_IsTrue(args[1]), copied = PyObject_IsTrue(args[2]);
     if (versioned < 0 || copied < 0) return NULL;
     exported *all = nr_malloc(sizeof *all);
     if (!all) return NR_REFUSE(NORCH_ERROR_MEMORY, "to_dlpack: out of memory");
@@ -178,12 +178,12 @@ static norch_tensor *tensor_over(const dl_tensor *from, norch_storage *storage, 
 /* from_dlpack(capsule): (a tensor over the producer's memory, whether it is read-only); consumes the capsule. */
 NR_BUILTIN(from_dlpack) {
     int versioned = 0;
-    while (versioned < 2 && (n != 1 || !PyCapsule_IsValid(given[0], names[versioned]))) versioned++;
+    while (versioned < 2 && (n != 1 || !PyCapsule_IsValid(args[0], names[versioned]))) versioned++;
     if (versioned == 2) {
         PyErr_SetString(PyExc_TypeError, "from_dlpack: expected a DLPack capsule that was not used before");
         return NULL;
     }
-    void *head = PyCapsule_GetPointer(given[0], names[versioned]);
+    void *head = PyCapsule_GetPointer(args[0], names[versioned]);
     if (versioned && ((dl_versioned *)head)->major > 1)
         return NR_REFUSE(NORCH_ERROR_VALUE, "from_dlpack: a capsule of DLPack %u.%u; norch reads 1.x and 0.x",
                          ((dl_versioned *)head)->major, ((dl_versioned *)head)->minor);
@@ -200,7 +200,7 @@ NR_BUILTIN(from_dlpack) {
         if (result) Py_DecRef(result);
         return NULL;
     }
-    PyCapsule_SetName(given[0], used_names[versioned]);
+    PyCapsule_SetName(args[0], used_names[versioned]);
     if (all && x->storage == all->storage) delete_exported(all); /* x holds the storage itself */
     PyTuple_SetItem(result, 0, x);
     PyTuple_SetItem(result, 1, PyBool_FromLong(read_only));

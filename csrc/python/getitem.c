@@ -72,20 +72,20 @@ static int32_t take_part(region *r, void *part, const bounds **slices, int32_t s
 }
 
 NR_BUILTIN(region) {
-    if (n != 2 || !nr_is_tensor(given[0])) {
+    if (n != 2 || !nr_is_tensor(args[0])) {
         PyErr_SetString(PyExc_TypeError, "region: takes a tensor and an index");
         return NULL;
     }
-    if (((nr_object *)given[0])->type == nr_batched_class) return nr_stopped("region", given, n);
-    region r = {.x = given[0]};
+    if (((nr_object *)args[0])->type == nr_batched_class) return nr_stopped("region", args, n);
+    region r = {.x = args[0]};
     nr_observer *observer = nr_observing();
-    if (observer) observer->seen(observer, given[0]);
-    bool many = PyType_GetFlags(((nr_object *)given[1])->type) & NR_TYPE_IS_TUPLE;
-    int64_t parts = many ? PyTuple_Size(given[1]) : 1, axes = 0, dots = 0, found = 0;
+    if (observer) observer->passed(observer, args[0]);
+    bool many = PyType_GetFlags(((nr_object *)args[1])->type) & NR_TYPE_IS_TUPLE;
+    int64_t parts = many ? PyTuple_Size(args[1]) : 1, axes = 0, dots = 0, found = 0;
     bounds unpacked[NORCH_MAX_DIMS];
     const bounds *slices = unpacked;
     for (int64_t i = 0; i < parts; i++) {
-        void *part = many ? PyTuple_GetItem(given[1], i) : given[1];
+        void *part = many ? PyTuple_GetItem(args[1], i) : args[1];
         part_kind kind = kind_of(part);
         /* Reading bounds may run __index__ of the user, which may change x: so it comes before x is read. */
         if (kind == SLICE && found < NORCH_MAX_DIMS) {
@@ -101,14 +101,14 @@ NR_BUILTIN(region) {
         status = nr_fail(NORCH_ERROR_INDEX, "an index can hold only one ellipsis (...)");
     } else if (axes > r.x->ndim) {
         /* unlike in PyTorch, x[0] of a 0-d x is x */
-        void *only = many && parts == 1 ? PyTuple_GetItem(given[1], 0) : given[1];
+        void *only = many && parts == 1 ? PyTuple_GetItem(args[1], 0) : args[1];
         if (r.x->ndim == 0 && parts == 1 && kind_of(only) == INTEGER && PyLong_AsLongLong(only) == 0)
             return norch_alias(r.x);
         status = nr_fail(NORCH_ERROR_INDEX, "too many indices: %lld for a tensor of %d dimensions", (long long)axes,
                          r.x->ndim);
     }
     for (int64_t i = 0; status == NORCH_OK && i < parts; i++)
-        status = take_part(&r, many ? PyTuple_GetItem(given[1], i) : given[1], &slices, r.x->ndim - (int32_t)axes);
+        status = take_part(&r, many ? PyTuple_GetItem(args[1], i) : args[1], &slices, r.x->ndim - (int32_t)axes);
     if (status == NORCH_OK) status = keep(&r, r.x->ndim - r.axis);
     return status == NORCH_OK ? nr_make_view(r.x, r.ndim, r.shape, r.strides, r.shift) : NULL;
 }

@@ -57,10 +57,10 @@ static int is_wanted(void *edge, void *needed) {
 
 /* Of a node, g and perhaps a set of nodes: the gradient for each edge, None where that is None or not in the set, or
  * nothing gives one. */
-static void *call(void *row, void *const *given, nr_ssize n) {
+static void *call(void *row, void *const *args, nr_ssize n) {
     if (n != 3 && !nr_counted("propagate", 2, n)) return NULL;
-    if (!nr_is_node_class(((const nr_object *)given[0])->type)) return nr_refuse("propagate", "a node", given[0]), NULL;
-    nr_holder *node = (nr_holder *)given[0];
+    if (!nr_is_node_class(((const nr_object *)args[0])->type)) return nr_refuse("propagate", "a node", args[0]), NULL;
+    nr_holder *node = (nr_holder *)args[0];
     const int64_t count = PyTuple_Size(PyTuple_GetItem(row, FUNCTIONS));
     void *edges = node->held[NR_NODE_EDGES], *saved = nr_saved_by(node);
     void *grads = saved && edges && is_tuple(edges) && PyTuple_Size(edges) == count ? PyTuple_New(count) : NULL;
@@ -73,8 +73,8 @@ static void *call(void *row, void *const *given, nr_ssize n) {
     }
     if (grads) Py_IncRef(edges);
     for (int64_t i = 0; grads && i < count; i++) {
-        const int wanted = is_wanted(PyTuple_GetItem(edges, i), n == 3 ? given[2] : NULL);
-        void *grad = wanted > 0 ? gradient(row, node, saved, i, given[1]) : wanted == 0 ? Py_NewRef(NR_NONE) : NULL;
+        const int wanted = is_wanted(PyTuple_GetItem(edges, i), n == 3 ? args[2] : NULL);
+        void *grad = wanted > 0 ? gradient(row, node, saved, i, args[1]) : wanted == 0 ? Py_NewRef(NR_NONE) : NULL;
         if (grad && PyTuple_SetItem(grads, i, grad) == 0) continue;
         Py_DecRef(grads);
         Py_DecRef(edges);
@@ -91,15 +91,15 @@ static void *call(void *row, void *const *given, nr_ssize n) {
 NR_BUILTIN(gradients) {
     static nr_method method = {"propagate", call, NR_METHOD_FASTCALL, NULL};
     if (!nr_counted("gradients", 3, n)) return NULL;
-    const bool good = is_tuple(given[0]) && is_tuple(given[1]) && PyTuple_Size(given[0]) == PyTuple_Size(given[1]);
-    for (int64_t i = 0; good && i < PyTuple_Size(given[1]); i++) {
+    const bool good = is_tuple(args[0]) && is_tuple(args[1]) && PyTuple_Size(args[0]) == PyTuple_Size(args[1]);
+    for (int64_t i = 0; good && i < PyTuple_Size(args[1]); i++) {
         nr_ssize count;
-        if (!PyUnicode_AsUTF8AndSize(PyTuple_GetItem(given[1], i), &count)) return NULL;
-        if (count > MOST_VALUES) return nr_refuse("gradients", "at most six parameters after g", given[1]), NULL;
+        if (!PyUnicode_AsUTF8AndSize(PyTuple_GetItem(args[1], i), &count)) return NULL;
+        if (count > MOST_VALUES) return nr_refuse("gradients", "at most six parameters after g", args[1]), NULL;
     }
-    if (!good) return nr_refuse("gradients", "a tuple of functions and one of texts", given[0]), NULL;
+    if (!good) return nr_refuse("gradients", "a tuple of functions and one of texts", args[0]), NULL;
     void *row = PyTuple_New(3);
-    for (int i = 0; row && i < 3; i++) PyTuple_SetItem(row, i, Py_NewRef(given[i]));
+    for (int i = 0; row && i < 3; i++) PyTuple_SetItem(row, i, Py_NewRef(args[i]));
     void *function = row ? PyCFunction_NewEx(&method, row, NULL) : NULL;
     if (row) Py_DecRef(row);
     return function;

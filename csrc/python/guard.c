@@ -26,8 +26,8 @@ static void *called(void *restore) {
     return NULL;
 }
 
-static void *leave(void *self, void *const *given, nr_ssize n) {
-    (void)given, (void)n;
+static void *leave(void *self, void *const *args, nr_ssize n) {
+    (void)args, (void)n;
     void *list = ((nr_holder *)self)->held[0];
     int64_t last = list ? PyList_Size(list) - 1 : -1;
     void *restore = last < 0 ? NULL : PyList_GetItem(list, last);
@@ -56,12 +56,12 @@ NR_BUILTIN(call_locked) {
     static void *acquire, *release;
     if (!acquire && !(acquire = PyUnicode_InternFromString("acquire"))) return NULL;
     if (!release && !(release = PyUnicode_InternFromString("release"))) return NULL;
-    void *taken = PyObject_CallMethodObjArgs(given[0], acquire, NULL), *type, *value, *traceback;
+    void *taken = PyObject_CallMethodObjArgs(args[0], acquire, NULL), *type, *value, *traceback;
     if (!taken) return NULL;
     Py_DecRef(taken);
-    void *result = PyObject_CallFunctionObjArgs(given[1], given[2], NULL);
+    void *result = PyObject_CallFunctionObjArgs(args[1], args[2], NULL);
     PyErr_Fetch(&type, &value, &traceback);
-    void *released = PyObject_CallMethodObjArgs(given[0], release, NULL);
+    void *released = PyObject_CallMethodObjArgs(args[0], release, NULL);
     if (released) Py_DecRef(released);
     PyErr_Restore(type, value, traceback);
     return result;

@@ -64,10 +64,10 @@ static void run(void (*f)(void), int64_t count, P const *a) {
  * one matrix behind the other, without gaps; (x,) is that of all. Text and integers are passed as they are. Returns
  * None. The caller answers for the sizes of the tensors. */
 NR_BUILTIN(lapack) {
-    const char *signature = n > 2 ? PyCapsule_GetName(given[0]) : NULL;
-    void *found = signature ? PyCapsule_GetPointer(given[0], signature) : NULL;
+    const char *signature = n > 2 ? PyCapsule_GetName(args[0]) : NULL;
+    void *found = signature ? PyCapsule_GetPointer(args[0], signature) : NULL;
     if (!found) return PyErr_Clear(), PyErr_Format(PyExc_TypeError, "lapack: takes a capsule with a name");
-    const int64_t batch = PyLong_AsLongLong(given[1]), count = n - 2;
+    const int64_t batch = PyLong_AsLongLong(args[1]), count = n - 2;
     if (PyErr_Occurred() || nr_note_unseen("LAPACK reads the elements of a tensor") != NORCH_OK) return NULL;
     int64_t wanted = 0;
     for (const char *at = signature; *at; at++) wanted += *at == '*';
@@ -79,7 +79,7 @@ NR_BUILTIN(lapack) {
     bool fits = true;
     const char *at = signature + strlen("void (");
     for (int64_t i = 0; fits && i < count; i++) {
-        fits = take(&arguments[i], given[i + 2], at, batch);
+        fits = take(&arguments[i], args[i + 2], at, batch);
         const char *comma = strchr(at, ',');
         at = comma ? comma + 2 : at;
     }

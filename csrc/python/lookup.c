@@ -11,18 +11,18 @@
  * of the class that PyType_GetSlot() gives; a class in which that is not one word stays as it is. */
 NR_BUILTIN(ordinary_lookup) {
     if (!nr_counted("ordinary_lookup", 1, n)) return NULL;
-    if (!(PyType_GetFlags(((nr_object *)given[0])->type) & IS_CLASS)) {
+    if (!(PyType_GetFlags(((nr_object *)args[0])->type) & IS_CLASS)) {
         PyErr_SetString(PyExc_TypeError, "ordinary_lookup: takes a class");
         return NULL;
     }
-    void **words = given[0], **slot = NULL, *hook = PyType_GetSlot(given[0], SLOT_GETATTR);
+    void **words = args[0], **slot = NULL, *hook = PyType_GetSlot(args[0], SLOT_GETATTR);
     int found = 0;
     if (!hook) return PyErr_Occurred() ? NULL : Py_NewRef(NR_NONE);
     for (int i = 0; i < WORDS; i++)
         if (words[i] == hook) slot = &words[i], found++;
     if (found == 1) {
         *slot = (void *)(uintptr_t)PyObject_GenericGetAttr;
-        PyType_Modified(given[0]);
+        PyType_Modified(args[0]);
     }
     return Py_NewRef(NR_NONE);
 }

@@ -62,7 +62,7 @@ def read(parameters):
 def builtin(name, result, parameters):
     """The C function that takes the arguments from Python, calls norch_<name> and gives its result."""
     lines = [
-        f"static void *py_{name}(void *self, void *const *given, nr_ssize n) {{",
+        f"static void *py_{name}(void *self, void *const *args, nr_ssize n) {{",
         "    (void)self;",
         f'    const char *called = "{name}";',
         f"    if (!nr_counted(called, {len(parameters)}, n)) return NULL;",
@@ -71,9 +71,9 @@ def builtin(name, result, parameters):
     for i, (kind, argument, pointers) in enumerate(parameters):
         width, held = (f"{pointers}, ", "__attribute__((cleanup(drop_columns))) ") if pointers else ("", "")
         lines.append(f"    {held}{kind} {argument};")
-        stopped = f'nr_stopped("{name}", given, {len(parameters)})' if kind in STOPPING else "NULL"
+        stopped = f'nr_stopped("{name}", args, {len(parameters)})' if kind in STOPPING else "NULL"
         take = "header" if name in OF_HEADERS else kind
-        lines.append(f"    if (!take_{take}(called, given[{i}], {width}&{argument})) return {stopped};")
+        lines.append(f"    if (!take_{take}(called, args[{i}], {width}&{argument})) return {stopped};")
         if kind == "opcode":  # messages about the arguments after it name the operation
             lines.append(f"    if (norch_op_name({argument})) called = norch_op_name({argument});")
         if pointers:

@@ -16,9 +16,9 @@ enum { FUNCTION, IN_PLACE, OP, COMM, AGREED, INT64, MAX, DATATYPES };
  * thread records. */
 NR_BUILTIN(mpi_all_reduce) {
     if (!nr_counted("mpi_all_reduce", 3, n)) return NULL;
-    const int64_t *call = (const int64_t *)(intptr_t)PyLong_AsLongLong(given[1]);
-    const norch_tensor *x = call && nr_is_tensor(given[0]) ? given[0] : NULL;
-    const int64_t number = PyErr_Occurred() ? 0 : PyLong_AsLongLong(given[2]);
+    const int64_t *call = (const int64_t *)(intptr_t)PyLong_AsLongLong(args[1]);
+    const norch_tensor *x = call && nr_is_tensor(args[0]) ? args[0] : NULL;
+    const int64_t number = PyErr_Occurred() ? 0 : PyLong_AsLongLong(args[2]);
     if (PyErr_Occurred()) return NULL;
     if (!x || !x->contiguous || x->device_type != NORCH_CPU || x->type == nr_batched_class || x->numel == 0 ||
         x->numel > INT32_MAX || !call[DATATYPES + x->dtype] || nr_observing())

@@ -47,8 +47,8 @@ static void *new_node(void *class, void *arguments, void *named) {
 }
 
 /* node._free(): forgets what it saved. */
-static void *free_saved(void *self, void *const *given, nr_ssize n) {
-    (void)given;
+static void *free_saved(void *self, void *const *args, nr_ssize n) {
+    (void)args;
     nr_holder *node = self;
     if (!nr_counted("release", 0, n)) return NULL;
     void *before = node->held[NR_NODE_SAVED];
@@ -58,12 +58,12 @@ static void *free_saved(void *self, void *const *given, nr_ssize n) {
 }
 
 /* node._propagate(g[, needed]): calls the gradient functions of its class (gradients.c). */
-static void *propagate(void *self, void *const *given, nr_ssize n) {
+static void *propagate(void *self, void *const *args, nr_ssize n) {
     static void *name;
     if (n != 2 && !nr_counted("propagate", 1, n)) return NULL;
     void *gradients = attribute(&name, "_gradients", self);
     void *grads =
-        gradients ? PyObject_CallFunctionObjArgs(gradients, self, given[0], n == 2 ? given[1] : NULL, NULL) : NULL;
+        gradients ? PyObject_CallFunctionObjArgs(gradients, self, args[0], n == 2 ? args[1] : NULL, NULL) : NULL;
     if (gradients) Py_DecRef(gradients);
     return grads;
 }
@@ -83,7 +83,7 @@ NR_BUILTIN(node_class) {
                                   {NULL, 0, 0, 0, NULL}};
 #undef FIELD
     if (base_class) return Py_NewRef(base_class);
-    counter = Py_NewRef(given[0]);
+    counter = Py_NewRef(args[0]);
     base_class = nr_holder_class("norch.NodeBase", members, (nr_slot){SLOT_NEW, (void *)(uintptr_t)new_node},
                                  (nr_slot){NR_SLOT_METHODS, methods});
     return Py_XNewRef(base_class);
@@ -99,13 +99,13 @@ static void replace(void **at, void *object) {
 NR_BUILTIN(bind_views) {
     if (!nr_counted("bind_views", 4, n)) return NULL;
     void **all[] = {&refresh, &view_of, &severed, &unrecorded};
-    for (int i = 0; i < 4; i++) replace(all[i], given[i]);
+    for (int i = 0; i < 4; i++) replace(all[i], args[i]);
     return Py_NewRef(NR_NONE);
 }
 
 NR_BUILTIN(pack_saved) {
     if (!nr_counted("pack_saved", 1, n)) return NULL;
-    replace(&packed, given[0]);
+    replace(&packed, args[0]);
     return Py_NewRef(NR_NONE);
 }
 
@@ -131,7 +131,7 @@ static void *edge_of(norch_tensor *x) {
 /* gradient_edge(x) */
 NR_BUILTIN(gradient_edge) {
     if (!nr_counted("gradient_edge", 1, n)) return NULL;
-    return nr_is_tensor(given[0]) ? edge_of(given[0]) : (nr_refuse("gradient_edge", "a tensor", given[0]), NULL);
+    return nr_is_tensor(args[0]) ? edge_of(args[0]) : (nr_refuse("gradient_edge", "a tensor", args[0]), NULL);
 }
 
 /* The edges of inputs as a tuple, and the bits of those that are not None, the first input's the highest. NULL without
@@ -186,8 +186,8 @@ bool nr_share_version(norch_tensor *base, norch_tensor *view) {
 }
 
 static norch_tensor *alias_of(norch_tensor *x) {
-    void *const given[] = {x};
-    norch_tensor *from = nr_take_tensor("alias", x), *out = from ? norch_alias(from) : nr_stopped("alias", given, 1);
+    void *const args[] = {x};
+    norch_tensor *from = nr_take_tensor("alias", x), *out = from ? norch_alias(from) : nr_stopped("alias", args, 1);
     return out && nr_share_version(x, out) ? out : NULL;
 }
 
@@ -245,9 +245,9 @@ static void *saved_of(const char *codes, nr_ssize count, norch_tensor *out, void
         return NULL;
     }
     if (!saved || !packed) return saved;
-    void *kept = PyObject_CallFunctionObjArgs(packed, saved, NULL);
+    void *stored = PyObject_CallFunctionObjArgs(packed, saved, NULL);
     Py_DecRef(saved);
-    return kept;
+    return stored;
 }
 
 /* ---- recording --------------------------------------------------------------------------------------------------- */
@@ -311,14 +311,14 @@ static int64_t items_of(const char *name, void *tuple, bool tensors, void **item
 NR_BUILTIN(record) {
     void *inputs[MOST_INPUTS], *others[MOST_INPUTS];
     if (n < 3 || n > 5) return nr_counted("record", 5, n), NULL;
-    if (!takes_class("record", given[0])) return NULL;
-    if (!nr_is_tensor(given[1])) return nr_refuse("record", "a tensor", given[1]), NULL;
-    const int64_t count = items_of("record", given[2], true, inputs);
-    const int64_t others_count = n < 4 ? 0 : count < 0 ? -1 : items_of("record", given[3], false, others);
+    if (!takes_class("record", args[0])) return NULL;
+    if (!nr_is_tensor(args[1])) return nr_refuse("record", "a tensor", args[1]), NULL;
+    const int64_t count = items_of("record", args[2], true, inputs);
+    const int64_t others_count = n < 4 ? 0 : count < 0 ? -1 : items_of("record", args[3], false, others);
     if (count < 0 || others_count < 0) return NULL;
-    const bool broadcast = n == 5 && PyObject_IsTrue(given[4]) == 1;
-    if (!nr_grad_enabled()) return Py_NewRef(given[1]);
-    return nr_record(Py_NewRef(given[1]), given[0], NULL, inputs, count, others, others_count, broadcast);
+    const bool broadcast = n == 5 && PyObject_IsTrue(args[4]) == 1;
+    if (!nr_grad_enabled()) return Py_NewRef(args[1]);
+    return nr_record(Py_NewRef(args[1]), args[0], NULL, inputs, count, others, others_count, broadcast);
 }
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
@@ -329,7 +329,7 @@ NR_BUILTIN(view_class) {
                                   {"steps", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_STEPS]), 0, NULL},
                                   {"node", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_NODE]), 0, NULL},
                                   {NULL, 0, 0, 0, NULL}};
-    (void)given, (void)n;
+    (void)args, (void)n;
     if (!view_class) view_class = nr_holder_class("norch.View", members, (nr_slot){0, NULL}, (nr_slot){0, NULL});
     return Py_XNewRef(view_class);
 }
@@ -376,15 +376,15 @@ void nr_set_view(norch_tensor *x, void *view) {
  * other values are step and arguments. is_view: whether out shares the elements of x; it may be left out. */
 NR_BUILTIN(record_view) {
     if (n != 6 && !nr_counted("record_view", 5, n)) return NULL;
-    if (!takes_class("record_view", given[0])) return NULL;
+    if (!takes_class("record_view", args[0])) return NULL;
     for (int i = 1; i < 3; i++)
-        if (!nr_is_tensor(given[i])) return nr_refuse("record_view", "a tensor", given[i]), NULL;
-    norch_tensor *x = (norch_tensor *)given[2], *out = Py_NewRef(given[1]);
-    const bool is_view = n == 5 || PyObject_IsTrue(given[5]) == 1;
+        if (!nr_is_tensor(args[i])) return nr_refuse("record_view", "a tensor", args[i]), NULL;
+    norch_tensor *x = (norch_tensor *)args[2], *out = Py_NewRef(args[1]);
+    const bool is_view = n == 5 || PyObject_IsTrue(args[5]) == 1;
     if (is_view && !nr_share_version(x, out)) return NULL;
-    if (nr_grad_enabled()) out = nr_record(out, given[0], NULL, given + 2, 1, given + 3, 2, false);
+    if (nr_grad_enabled()) out = nr_record(out, args[0], NULL, args + 2, 1, args + 3, 2, false);
     if (!out || !is_view) return out;
-    void *view = view_now(x, given[3], given[4]), *before = out->view;
+    void *view = view_now(x, args[3], args[4]), *before = out->view;
     if (!view) {
         norch_release(out);
         return NULL;
@@ -399,7 +399,7 @@ NR_BUILTIN(is_recorded) {
     void *inputs[MOST_INPUTS];
     int64_t wanted;
     if (!nr_counted("is_recorded", 1, n)) return NULL;
-    const int64_t count = items_of("is_recorded", given[0], true, inputs);
+    const int64_t count = items_of("is_recorded", args[0], true, inputs);
     if (count < 0) return NULL;
     void *edges = nr_grad_enabled() ? edges_of(inputs, count, &wanted) : NULL;
     if (!edges && PyErr_Occurred()) return NULL;
@@ -409,20 +409,20 @@ NR_BUILTIN(is_recorded) {
 
 /* node_of(node_class, edges, metas, saved): a node that record() does not make. */
 NR_BUILTIN(node_of) {
-    if (!nr_counted("node_of", 4, n) || !takes_class("node_of", given[0])) return NULL;
-    nr_holder *node = make_node(given[0]);
-    void *saved = node ? Py_NewRef(given[3]) : NULL;
+    if (!nr_counted("node_of", 4, n) || !takes_class("node_of", args[0])) return NULL;
+    nr_holder *node = make_node(args[0]);
+    void *saved = node ? Py_NewRef(args[3]) : NULL;
     if (saved && packed && saved != NR_NONE) {
-        void *kept = PyObject_CallFunctionObjArgs(packed, saved, NULL);
+        void *stored = PyObject_CallFunctionObjArgs(packed, saved, NULL);
         Py_DecRef(saved);
-        saved = kept;
+        saved = stored;
     }
     if (!saved) {
         if (node) Py_DecRef(node);
         return NULL;
     }
-    set(node, NR_NODE_EDGES, Py_NewRef(given[1]));
-    set(node, NR_NODE_METAS, Py_NewRef(given[2]));
+    set(node, NR_NODE_EDGES, Py_NewRef(args[1]));
+    set(node, NR_NODE_METAS, Py_NewRef(args[2]));
     set(node, NR_NODE_SAVED, saved);
     return node;
 }
@@ -430,9 +430,9 @@ NR_BUILTIN(node_of) {
 /* bump(x): updates the version counter of x after an in-place write. */
 NR_BUILTIN(bump) {
     if (!nr_counted("bump", 1, n)) return NULL;
-    if (!nr_is_tensor(given[0])) return nr_refuse("bump", "a tensor", given[0]), NULL;
+    if (!nr_is_tensor(args[0])) return nr_refuse("bump", "a tensor", args[0]), NULL;
     void *time = PyIter_Next(counter);
-    const bool good = time && nr_note_write((norch_tensor *)given[0], time);
+    const bool good = time && nr_note_write((norch_tensor *)args[0], time);
     if (time) Py_DecRef(time);
     return good ? Py_NewRef(NR_NONE) : NULL;
 }

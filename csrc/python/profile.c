@@ -55,7 +55,7 @@ static struct {
     change *changes;
     int64_t change_count, change_capacity;
     bool short_of_memory;
-} the;
+} profiler;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of changes and pending */
 static struct {
@@ -76,14 +76,14 @@ __attribute__((constructor)) static void watch_forks(void) { nr_at_fork(NULL, NU
 /* ---- memory ---------------------------------------------------------------------------------------------- */
 
 static void note_change(const norch_storage *storage, int64_t bytes) {
-    if (!the.recording || !(the.flags & MEMORY)) return;
-    if (nr_grow(&the.changes, the.change_count, &the.change_capacity, sizeof *the.changes))
-        the.changes[the.change_count++] = (change){nr_nanoseconds(), bytes, storage->backend};
+    if (!profiler.recording || !(profiler.flags & MEMORY)) return;
+    if (nr_grow(&profiler.changes, profiler.change_count, &profiler.change_capacity, sizeof *profiler.changes))
+        profiler.changes[profiler.change_count++] = (change){nr_nanoseconds(), bytes, storage->backend};
     else
-        the.short_of_memory = true;
+        profiler.short_of_memory = true;
 }
 
-static void made(nr_observer *self, norch_storage *storage) {
+static void created(nr_observer *self, norch_storage *storage) {
     (void)self;
     if (inside) return;
     pthread_mutex_lock(&lock);
@@ -93,7 +93,7 @@ static void made(nr_observer *self, norch_storage *storage) {
     pthread_mutex_unlock(&lock);
 }
 
-static void gone(nr_observer *self, norch_storage *storage) {
+static void freed(nr_observer *self, norch_storage *storage) {
     (void)self;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < PENDING; i++)
@@ -104,9 +104,9 @@ static void gone(nr_observer *self, norch_storage *storage) {
 
 /* ---- arguments of a call ---------------------------------------------------------------------------------- */
 
-static void see(nr_observer *self, norch_tensor *x) {
+static void passed(nr_observer *self, norch_tensor *x) {
     (void)self;
-    if (!(the.flags & SHAPES) && !the.tell) return;
+    if (!(profiler.flags & SHAPES) && !profiler.tell) return;
     input *one = &seen[next_seen++ % SEEN];
     one->data = x->data;
     one->ndim = x->ndim;
@@ -176,7 +176,7 @@ static void *shapes_of(const reading *from) {
 static void read_plan(const nr_call *call, row *to) {
     reading from = {.row = to};
     nr_plan_visit(call, (void *)(uintptr_t)call->plan, &(nr_plan_visitor){.address = take_address, .context = &from});
-    if ((the.flags & SHAPES) || the.tell) to->shapes = shapes_of(&from);
+    if ((profiler.flags & SHAPES) || profiler.tell) to->shapes = shapes_of(&from);
 }
 
 /* ---- events of a device ------------------------------------------------------------------------------------ */
@@ -191,28 +191,28 @@ static bool event(const nr_backend *backend, int64_t action, void **of, void *ot
 /* An event recorded in the current stream; NULL: the device has an error, which is raised when it is next waited
  * for. */
 static void *mark(const nr_backend *backend) {
-    void *made = NULL;
+    void *start = NULL;
     double timed = 1;
-    if (!event(backend, MAKE, &made, NULL, &timed)) {
+    if (!event(backend, MAKE, &start, NULL, &timed)) {
         PyErr_Clear();
         return NULL;
     }
-    if (event(backend, RECORD, &made, NULL, NULL)) return made;
+    if (event(backend, RECORD, &start, NULL, NULL)) return start;
     PyErr_Clear();
-    event(backend, FREE, &made, NULL, NULL);
+    event(backend, FREE, &start, NULL, NULL);
     return NULL;
 }
 
 static bool is_timed(const nr_backend *backend) {
-    return the.recording && backend->device && (the.flags & DEVICE_TIME);
+    return profiler.recording && backend->device && (profiler.flags & DEVICE_TIME);
 }
 
 #define DEVICES 16 /* devices with start times; further ones have none */
 
 static void measure_devices(void) {
     void *first[DEVICES] = {NULL};
-    for (int64_t i = 0; i < the.row_count; i++) {
-        row *r = &the.rows[i];
+    for (int64_t i = 0; i < profiler.row_count; i++) {
+        row *r = &profiler.rows[i];
         if (!r->events[0] || !r->events[1] || r->backend->device_index >= DEVICES) continue;
         const nr_backend *backend = r->backend;
         void **base = &first[backend->device_index];
@@ -241,9 +241,9 @@ static int32_t starts(nr_observer *self, const nr_call *call) {
     if (inside) return NORCH_OK;
     drop(&current);
     current = (row){.family = call ? (int32_t)call->family : TO_HOST, .device_start_ms = -1};
-    if (the.place) {
+    if (profiler.place) {
         inside = true;
-        current.place = PyObject_CallObject(the.place, NULL);
+        current.place = PyObject_CallObject(profiler.place, NULL);
         inside = false;
         if (!current.place) return NORCH_ERROR_VALUE; /* it raised, KeyboardInterrupt for example */
     }
@@ -293,7 +293,7 @@ static int32_t report(row *r) {
     if (!arguments || !all) return NORCH_ERROR_VALUE;
     PyTuple_SetItem(arguments, 0, all);
     inside = true;
-    void *result = PyObject_CallObject(the.tell, arguments);
+    void *result = PyObject_CallObject(profiler.tell, arguments);
     inside = false;
     Py_DecRef(arguments);
     if (!result) return NORCH_ERROR_VALUE;
@@ -307,12 +307,13 @@ static int32_t ends(bool failed) {
     r->end = nr_nanoseconds();
     r->failed = failed;
     if (r->events[0]) r->events[1] = mark(r->backend);
-    const int32_t status = the.tell && !failed ? report(r) : NORCH_OK;
-    if (the.recording && nr_grow(&the.rows, the.row_count, &the.row_capacity, sizeof *the.rows)) {
-        the.rows[the.row_count++] = *r;
+    const int32_t status = profiler.tell && !failed ? report(r) : NORCH_OK;
+    if (profiler.recording &&
+        nr_grow(&profiler.rows, profiler.row_count, &profiler.row_capacity, sizeof *profiler.rows)) {
+        profiler.rows[profiler.row_count++] = *r;
         *r = (row){.family = 0};
     } else {
-        the.short_of_memory |= the.recording;
+        profiler.short_of_memory |= profiler.recording;
         drop(r);
     }
     return status;
@@ -352,15 +353,15 @@ static nr_observer observer = {.starts = starts,
                                .moved = moved,
                                .call = has_run,
                                .failed = failed,
-                               .made = made,
-                               .gone = gone,
-                               .seen = see,
+                               .created = created,
+                               .freed = freed,
+                               .passed = passed,
                                .host_wrote = host_wrote,
                                .refuse = refuses_nothing};
 
 /* ---- builtins ---------------------------------------------------------------------------------------------- */
 
-static void observe(void) { nr_observe_all(the.recording || the.tell ? &observer : NULL); }
+static void observe(void) { nr_observe_all(profiler.recording || profiler.tell ? &observer : NULL); }
 
 static void replace(void **field, void *object) {
     void *before = *field;
@@ -370,13 +371,13 @@ static void replace(void **field, void *object) {
 }
 
 static void forget(void) {
-    for (int64_t i = 0; i < the.row_count; i++) drop(&the.rows[i]);
+    for (int64_t i = 0; i < profiler.row_count; i++) drop(&profiler.rows[i]);
     pthread_mutex_lock(&lock);
-    nr_free(the.rows);
-    nr_free(the.changes);
-    the.rows = NULL;
-    the.changes = NULL;
-    the.row_count = the.row_capacity = the.change_count = the.change_capacity = 0;
+    nr_free(profiler.rows);
+    nr_free(profiler.changes);
+    profiler.rows = NULL;
+    profiler.changes = NULL;
+    profiler.row_count = profiler.row_capacity = profiler.change_count = profiler.change_capacity = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -387,10 +388,10 @@ static void *none(void) { return Py_NewRef(NR_NONE); }
 NR_BUILTIN(profile_start) {
     if (!nr_counted("profile_start", 2, n)) return NULL;
     forget();
-    the.flags = (int32_t)PyLong_AsLongLong(given[0]);
-    the.short_of_memory = false;
-    replace(&the.place, given[1]);
-    the.recording = true;
+    profiler.flags = (int32_t)PyLong_AsLongLong(args[0]);
+    profiler.short_of_memory = false;
+    replace(&profiler.place, args[1]);
+    profiler.recording = true;
     observe();
     return none();
 }
@@ -398,7 +399,7 @@ NR_BUILTIN(profile_start) {
 /* profile_tell(tell or None): tell(row) is called after each call, with a row as of profile_stop(). */
 NR_BUILTIN(profile_tell) {
     if (!nr_counted("profile_tell", 1, n)) return NULL;
-    replace(&the.tell, given[0]);
+    replace(&profiler.tell, args[0]);
     observe();
     return none();
 }
@@ -409,14 +410,15 @@ static void *described_change(const change *one) {
 }
 
 static void *list_rows(void) {
-    void *list = PyList_New(the.row_count);
-    for (int64_t i = 0; list && i < the.row_count; i++) PyList_SetItem(list, i, described(&the.rows[i]));
+    void *list = PyList_New(profiler.row_count);
+    for (int64_t i = 0; list && i < profiler.row_count; i++) PyList_SetItem(list, i, described(&profiler.rows[i]));
     return list;
 }
 
 static void *list_changes(void) {
-    void *list = PyList_New(the.change_count);
-    for (int64_t i = 0; list && i < the.change_count; i++) PyList_SetItem(list, i, described_change(&the.changes[i]));
+    void *list = PyList_New(profiler.change_count);
+    for (int64_t i = 0; list && i < profiler.change_count; i++)
+        PyList_SetItem(list, i, described_change(&profiler.changes[i]));
     return list;
 }
 
@@ -426,16 +428,16 @@ static void *list_changes(void) {
  * host. memory: (time, bytes, device type, device index) of each storage made or, bytes below 0, freed. */
 NR_BUILTIN(profile_stop) {
     if (!nr_counted("profile_stop", 0, n)) return NULL;
-    the.recording = false;
-    the.flags = 0;
-    replace(&the.place, NR_NONE);
+    profiler.recording = false;
+    profiler.flags = 0;
+    replace(&profiler.place, NR_NONE);
     observe();
     measure_devices();
     void *all = PyTuple_New(3);
     if (!all) return NULL;
     PyTuple_SetItem(all, 0, list_rows());
     PyTuple_SetItem(all, 1, list_changes());
-    PyTuple_SetItem(all, 2, PyBool_FromLong(!the.short_of_memory));
+    PyTuple_SetItem(all, 2, PyBool_FromLong(!profiler.short_of_memory));
     forget();
     return all;
 }

@@ -8,8 +8,8 @@
 
 NR_BUILTIN(item) {
     if (!nr_counted("item", 1, n)) return NULL;
-    norch_tensor *x = nr_take_tensor("item", given[0]);
-    if (!x) return nr_stopped("item", given, n);
+    norch_tensor *x = nr_take_tensor("item", args[0]);
+    if (!x) return nr_stopped("item", args, n);
     double value = 0;
     int64_t whole = 0;
     if (nr_is_complex(x->dtype) && x->numel == 1) {
@@ -60,8 +60,8 @@ static void *list_of(const char *p, const int64_t *shape, int32_t ndim, int64_t 
 
 NR_BUILTIN(to_list) {
     if (!nr_counted("to_list", 1, n)) return NULL;
-    norch_tensor *x = nr_take_tensor("to_list", given[0]);
-    if (!x) return nr_stopped("to_list", given, n);
+    norch_tensor *x = nr_take_tensor("to_list", args[0]);
+    if (!x) return nr_stopped("to_list", args, n);
     char few[512], *bytes = few;
     int64_t shape[NORCH_MAX_DIMS]; /* making a list may run finalizers, which change x */
     const int32_t ndim = x->ndim, dtype = x->dtype;
@@ -78,13 +78,13 @@ NR_BUILTIN(to_list) {
 
 NR_BUILTIN(adopt) {
     if (!nr_counted("adopt", 2, n)) return NULL;
-    norch_tensor *x = nr_take_tensor("adopt", given[1]);
-    if (!x) return nr_stopped("adopt", given, n);
-    if (!PyType_IsSubtype(given[0], nr_tensor_class)) {
-        PyErr_Format(PyExc_TypeError, "adopt: expected a class of tensors, not %R", given[0]);
+    norch_tensor *x = nr_take_tensor("adopt", args[1]);
+    if (!x) return nr_stopped("adopt", args, n);
+    if (!PyType_IsSubtype(args[0], nr_tensor_class)) {
+        PyErr_Format(PyExc_TypeError, "adopt: expected a class of tensors, not %R", args[0]);
         return NULL;
     }
-    norch_tensor *adopted = nr_new_instance(given[0]);
+    norch_tensor *adopted = nr_new_instance(args[0]);
     if (adopted && norch_set_data(adopted, x) != NORCH_OK) {
         norch_release(adopted);
         adopted = NULL;

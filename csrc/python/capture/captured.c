@@ -10,7 +10,7 @@ static int64_t reasons; /* why Python must see whether this thread has hooks or 
 /* captured_slow_path(change): adds to the number of reasons for which all calls go to _call_slow_path(). */
 NR_BUILTIN(captured_slow_path) {
     if (!nr_counted("captured_slow_path", 1, n)) return NULL;
-    const int64_t change = PyLong_AsLongLong(given[0]);
+    const int64_t change = PyLong_AsLongLong(args[0]);
     if (PyErr_Occurred()) return NULL;
     reasons += change;
     return Py_NewRef(NR_NONE);
@@ -50,9 +50,9 @@ static void *call(nr_holder *self, void *arguments, void *named) {
         Py_DecRef(out);
         out = call_slow_path(self, arguments, named);
     } else if (out && (!r->alone || r->program->divided)) {
-        void *given = replayed(self, program, out, arguments);
+        void *args = replayed(self, program, out, arguments);
         Py_DecRef(out);
-        out = given;
+        out = args;
     }
     Py_DecRef(program);
     Py_DecRef(r);
@@ -63,8 +63,8 @@ static void *call(nr_holder *self, void *arguments, void *named) {
  * latest recording if its arguments are not nested, or None; and _program, which belongs to it. */
 NR_BUILTIN(captured_class) {
     if (!nr_counted("captured_class", 2, n)) return NULL;
-    nr_dicts_have_versions = PyObject_IsTrue(given[0]) == 1;
-    nr_leaf_class = Py_NewRef(given[1]);
+    nr_dicts_have_versions = PyObject_IsTrue(args[0]) == 1;
+    nr_leaf_class = Py_NewRef(args[1]);
     static nr_member members[] = {
         {"_latest", NR_MEMBER_OBJECT, offsetof(nr_holder, held[0]), 0, NULL},
         {"_program", NR_MEMBER_OBJECT, offsetof(nr_holder, held[1]), 0, NULL},

@@ -27,19 +27,19 @@ static int32_t run(const nr_host_call_plan *plan) {
     return answer ? NORCH_OK : NR_RAISED;
 }
 
-static int32_t tell(nr_observer *observer, void *const *given, nr_host_memory *memory) {
-    const char *text = PyUnicode_AsUTF8AndSize(given[1], NULL);
+static int32_t tell(nr_observer *observer, void *const *args, nr_host_memory *memory) {
+    const char *text = PyUnicode_AsUTF8AndSize(args[1], NULL);
     if (!text) return NR_RAISED;
-    nr_host_call_plan plan = {run, given[0], 0xcbf29ce484222325ull, memory, PyTuple_Size(given[2])};
+    nr_host_call_plan plan = {run, args[0], 0xcbf29ce484222325ull, memory, PyTuple_Size(args[2])};
     for (; *text; text++) plan.what = (plan.what ^ (unsigned char)*text) * 0x100000001b3ull; /* FNV-1a */
     nr_call call = {
         .family = NR_HOST_CALL, .dtype = NORCH_UINT8, .plan = &plan, .backend = nr_backend_find(NORCH_CPU, 0)};
     for (int64_t i = 0; i < plan.count; i++) {
-        norch_tensor *x = PyTuple_GetItem(given[2], i);
-        observer->seen(observer, x);
+        norch_tensor *x = PyTuple_GetItem(args[2], i);
+        observer->passed(observer, x);
         /* a view of nothing may begin at the end of its storage, which is the address of another */
         memory[i] = (nr_host_memory){x->numel ? x->data : x->storage->data, x->numel * nr_size_of(x->dtype),
-                                     PyObject_IsTrue(PyTuple_GetItem(given[3], i)) == 1};
+                                     PyObject_IsTrue(PyTuple_GetItem(args[3], i)) == 1};
         call.backend = x->storage->backend;
     }
     return observer->host_call(observer, &call);
@@ -49,10 +49,10 @@ static int32_t tell(nr_observer *observer, void *const *given, nr_host_memory *m
  * caller has just made; replays call it at this point. The tensors are contiguous; written: for each, whether the call
  * writes to it. what: a text, equal for calls that do the same. The recording holds no reference to callable. */
 NR_BUILTIN(record_host_call) {
-    const int64_t count = n == 4 ? PyTuple_Size(given[2]) : -1;
-    bool fits = count >= 0 && PyTuple_Size(given[3]) == count;
+    const int64_t count = n == 4 ? PyTuple_Size(args[2]) : -1;
+    bool fits = count >= 0 && PyTuple_Size(args[3]) == count;
     for (int64_t i = 0; i < count && fits; i++) {
-        const norch_tensor *x = PyTuple_GetItem(given[2], i);
+        const norch_tensor *x = PyTuple_GetItem(args[2], i);
         fits = nr_is_tensor(x) && x->storage && x->contiguous;
     }
     if (!fits) {
@@ -66,7 +66,7 @@ NR_BUILTIN(record_host_call) {
     if (observer && observer->host_call) {
         nr_host_memory *memory = nr_malloc((size_t)count * sizeof *memory);
         if (!memory) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
-        const int32_t status = tell(observer, given, memory);
+        const int32_t status = tell(observer, args, memory);
         nr_free(memory);
         if (status != NORCH_OK) return NULL;
     }
@@ -82,7 +82,7 @@ NR_BUILTIN(unobserved) {
     nr_observer *observer = nr_observer_here();
     nr_observe(NULL);
     const bool was_of_all = nr_observer_here() == observer;
-    void *result = PyObject_CallObject(given[0], NULL);
+    void *result = PyObject_CallObject(args[0], NULL);
     if (!was_of_all) nr_observe(observer);
     return result;
 }
@@ -94,7 +94,7 @@ NR_BUILTIN(recording) { return PyBool_FromLong(nr_observing() != NULL); }
  * strict. */
 NR_BUILTIN(note_unseen) {
     if (n == 1 && nr_observing()) {
-        const char *text = PyUnicode_AsUTF8AndSize(given[0], NULL);
+        const char *text = PyUnicode_AsUTF8AndSize(args[0], NULL);
         if (!text || nr_note_unseen(text) != NORCH_OK) return NULL;
     }
     return Py_NewRef(NR_NONE);

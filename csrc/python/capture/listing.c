@@ -4,9 +4,9 @@
 
 /* line_of(recording, i): what line() returned for the i-th call, or None. */
 NR_BUILTIN(line_of) {
-    const nr_recording *r = nr_counted("line_of", 2, n) ? nr_recording_of("line_of", given[0]) : NULL;
+    const nr_recording *r = nr_counted("line_of", 2, n) ? nr_recording_of("line_of", args[0]) : NULL;
     if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
+    const int64_t i = PyLong_AsLongLong(args[1]);
     void *line = r->program && i >= 0 && i < r->program->count ? r->program->steps[i].line : NULL;
     line = line ? line : NR_NONE;
     return Py_NewRef(line);
@@ -33,9 +33,9 @@ static int64_t layer_of(const nr_step *step) {
  * belongs to the chain of the call before it, its graph, its layer, whether a layer's result is stored, sizes...) of the
  * i-th call; None past the end. */
 NR_BUILTIN(program_calls) {
-    const nr_recording *r = nr_counted("program_calls", 2, n) ? nr_recording_of("program_calls", given[0]) : NULL;
+    const nr_recording *r = nr_counted("program_calls", 2, n) ? nr_recording_of("program_calls", args[0]) : NULL;
     if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
+    const int64_t i = PyLong_AsLongLong(args[1]);
     if (!r->program || i < 0 || i >= r->program->count) return Py_NewRef(NR_NONE);
     const nr_step *step = &r->program->steps[i];
     int64_t sizes[NORCH_MAX_DIMS];
@@ -58,7 +58,7 @@ NR_BUILTIN(program_calls) {
 /* program_memory(recording): the bytes of temporary results, of results and copies of arguments, of memory that stays
  * after a run, of constants; and the peak of the first in the function itself. */
 NR_BUILTIN(program_memory) {
-    const nr_recording *r = nr_counted("program_memory", 1, n) ? nr_recording_of("program_memory", given[0]) : NULL;
+    const nr_recording *r = nr_counted("program_memory", 1, n) ? nr_recording_of("program_memory", args[0]) : NULL;
     if (!r) return NULL;
     void *tuple = PyTuple_New(4);
     if (!tuple) return NULL;
@@ -81,9 +81,9 @@ NR_BUILTIN(program_memory) {
 /* program_uses(recording, i): block, whether it is written, ... of each address of the i-th call, as one flat tuple;
  * the block of argument a is -1 - a. */
 NR_BUILTIN(program_uses) {
-    nr_recording *r = nr_counted("program_uses", 2, n) ? nr_recording_of("program_uses", given[0]) : NULL;
+    nr_recording *r = nr_counted("program_uses", 2, n) ? nr_recording_of("program_uses", args[0]) : NULL;
     if (!r) return NULL;
-    const int64_t i = PyLong_AsLongLong(given[1]);
+    const int64_t i = PyLong_AsLongLong(args[1]);
     const bool there = r->program && i >= 0 && i < r->program->count;
     const nr_step *step = there ? &r->program->steps[i] : NULL;
     void *tuple = PyTuple_New(step ? 2 * step->uses : 0);
@@ -97,7 +97,7 @@ NR_BUILTIN(program_uses) {
 
 /* refusal(recording): why the recording cannot be run, or None. */
 NR_BUILTIN(refusal) {
-    const nr_recording *r = nr_counted("refusal", 1, n) ? nr_recording_of("refusal", given[0]) : NULL;
+    const nr_recording *r = nr_counted("refusal", 1, n) ? nr_recording_of("refusal", args[0]) : NULL;
     if (!r) return NULL;
     if (r->program && r->program->refusal[0]) return PyUnicode_FromString(r->program->refusal);
     return Py_NewRef(NR_NONE);
@@ -105,7 +105,7 @@ NR_BUILTIN(refusal) {
 
 /* refused_line(recording): what line() returned where the refusal arose, or None. */
 NR_BUILTIN(refused_line) {
-    const nr_recording *r = nr_counted("refused_line", 1, n) ? nr_recording_of("refused_line", given[0]) : NULL;
+    const nr_recording *r = nr_counted("refused_line", 1, n) ? nr_recording_of("refused_line", args[0]) : NULL;
     if (!r) return NULL;
     void *line = r->program && r->program->refused_line ? r->program->refused_line : NR_NONE;
     return Py_NewRef(line);
@@ -113,15 +113,15 @@ NR_BUILTIN(refused_line) {
 
 /* differs(a, b, loosely): the first call in which two recordings differ; -1: none. */
 NR_BUILTIN(differs) {
-    const nr_recording *a = nr_counted("differs", 3, n) ? nr_recording_of("differs", given[0]) : NULL;
-    const nr_recording *b = a ? nr_recording_of("differs", given[1]) : NULL;
+    const nr_recording *a = nr_counted("differs", 3, n) ? nr_recording_of("differs", args[0]) : NULL;
+    const nr_recording *b = a ? nr_recording_of("differs", args[1]) : NULL;
     if (!b) return NULL;
-    const bool loosely = PyObject_IsTrue(given[2]) == 1;
+    const bool loosely = PyObject_IsTrue(args[2]) == 1;
     return PyLong_FromLongLong(a->program && b->program ? nr_program_differs(a->program, b->program, loosely) : 0);
 }
 
 /* is_running(recording) */
 NR_BUILTIN(is_running) {
-    const nr_recording *r = nr_counted("is_running", 1, n) ? nr_recording_of("is_running", given[0]) : NULL;
+    const nr_recording *r = nr_counted("is_running", 1, n) ? nr_recording_of("is_running", args[0]) : NULL;
     return r ? PyBool_FromLong(r->program && r->program->running) : NULL;
 }

@@ -98,7 +98,7 @@ static void dealloc(nr_recording *r) {
     nr_free(r->headers);
     nr_free(r->keeps);
     nr_free(r->results);
-    nr_free(r->given);
+    nr_free(r->args);
     PyObject_GC_Del(r);
     Py_DecRef(type);
 }
@@ -143,7 +143,7 @@ NR_BUILTIN(record_begin) {
         return NULL;
     }
     if (!make_type()) return NULL;
-    nr_program *program = nr_program_make(PyObject_IsTrue(given[0]) == 1);
+    nr_program *program = nr_program_make(PyObject_IsTrue(args[0]) == 1);
     if (!program) {
         nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
         return NULL;
@@ -155,11 +155,11 @@ NR_BUILTIN(record_begin) {
     }
     r->program = program;
     nr_recording_list(r);
-    r->log.joins = PyObject_IsTrue(given[4]) == 1;
-    r->log.line = Py_XNewRef(given[1]);
-    r->counter = Py_NewRef(given[2]);
-    if (given[3] != NR_NONE) {
-        const nr_recording *earlier = nr_recording_of("record_begin", given[3]);
+    r->log.joins = PyObject_IsTrue(args[4]) == 1;
+    r->log.line = Py_XNewRef(args[1]);
+    r->counter = Py_NewRef(args[2]);
+    if (args[3] != NR_NONE) {
+        const nr_recording *earlier = nr_recording_of("record_begin", args[3]);
         if (!earlier || nr_note_gradients(&r->log, earlier) != NORCH_OK) {
             Py_DecRef(r);
             return NULL;
@@ -168,14 +168,14 @@ NR_BUILTIN(record_begin) {
     program->owner = r;
     program->line = ask_line;
     program->forget_line = Py_DecRef;
-    program->observer.seen = nr_recording_see;
+    program->observer.passed = nr_recording_see;
     nr_observe(&program->observer);
     return r;
 }
 
 /* record_cancel(recording): ends a recording, which then cannot be run. */
 NR_BUILTIN(record_cancel) {
-    nr_recording *r = nr_counted("record_cancel", 1, n) ? nr_recording_of("record_cancel", given[0]) : NULL;
+    nr_recording *r = nr_counted("record_cancel", 1, n) ? nr_recording_of("record_cancel", args[0]) : NULL;
     if (!r) return NULL;
     if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
     nr_program *program = r->program;
@@ -314,8 +314,8 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
     const int64_t count = PyTuple_Size(leaves);
     nr_conditions *c = &r->conditions;
     c->leaves = nr_malloc((size_t)count * sizeof *c->leaves);
-    r->given = nr_malloc((size_t)count * sizeof *r->given);
-    if (!c->leaves || !r->given) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    r->args = nr_malloc((size_t)count * sizeof *r->args);
+    if (!c->leaves || !r->args) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
     for (int64_t i = 0; i < count; i++) {
         void *object = PyTuple_GetItem(leaves, i);
         nr_leaf *leaf = &c->leaves[c->leaf_count++];
@@ -521,7 +521,7 @@ static int32_t end(nr_recording *r, void *leaves, void *results) {
 /* record_end(recording, arguments, results, copies, alone, fuses): ends a recording, which then can be run. False if it
  * cannot; refusal() says why. */
 NR_BUILTIN(record_end) {
-    nr_recording *r = n == 6 ? nr_recording_of("record_end", given[0]) : NULL;
+    nr_recording *r = n == 6 ? nr_recording_of("record_end", args[0]) : NULL;
     if (!r || !r->program || r->ready || (nr_observer_here() != &r->program->observer && !r->program->divided)) {
         PyErr_SetString(PyExc_TypeError, "record_end: takes six arguments, of a recording of this thread");
         return NULL;
@@ -529,13 +529,13 @@ NR_BUILTIN(record_end) {
     if (nr_observer_here() == &r->program->observer) nr_observe(NULL);
     if (!r->program->divided) {
         nr_recording_note_modes(r);
-        r->conditions.first_leaves = PyTuple_Size(given[1]);
-        r->first_results = PyTuple_Size(given[2]);
+        r->conditions.first_leaves = PyTuple_Size(args[1]);
+        r->first_results = PyTuple_Size(args[2]);
     }
-    r->copies = PyObject_IsTrue(given[3]) == 1;
-    r->alone = PyObject_IsTrue(given[4]) == 1;
-    r->program->fuses = PyObject_IsTrue(given[5]) == 1;
-    const int32_t status = end(r, given[1], given[2]);
+    r->copies = PyObject_IsTrue(args[3]) == 1;
+    r->alone = PyObject_IsTrue(args[4]) == 1;
+    r->program->fuses = PyObject_IsTrue(args[5]) == 1;
+    const int32_t status = end(r, args[1], args[2]);
     r->ready = status == NORCH_OK;
     if (!r->ready && PyErr_Occurred()) return NULL;
     clear_log(&r->log);

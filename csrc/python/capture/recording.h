@@ -136,11 +136,10 @@ typedef struct nr_returned {
     int64_t inside;      /* bytes from the block to it */
     int64_t owner;       /* the first result over the same block */
     bool whole; /* the only one, with elements, and contiguous; where runs write it into new memory, all of that */
-    norch_tensor
-        *made;      /* what the present run has made for it; of an owner: a row of bytes, in which others lie, too */
-    int64_t offset; /* of a view, in bytes from the argument's first element; -1: the argument itself */
-    norch_tensor *base; /* in the list of used tensors, or the .grad of one: the result is a view of it; or NULL */
-    void *view;         /* the _view of such views (norch/autograd/view_history.py), which marks them; or NULL */
+    norch_tensor *output; /* what the present run gives for it; of an owner: a row of bytes, in which others lie, too */
+    int64_t offset;       /* of a view, in bytes from the argument's first element; -1: the argument itself */
+    norch_tensor *base;   /* in the list of used tensors, or the .grad of one: the result is a view of it; or NULL */
+    void *view;           /* the _view of such views (norch/autograd/view_history.py), which marks them; or NULL */
     nr_spare spares[NR_SPARES];
     int oldest; /* of the spares */
 } nr_returned;
@@ -175,7 +174,7 @@ struct nr_recording {
     intptr_t references; /* the first two fields are those of every Python object */
     void *type;
     nr_program *program;
-    void **given; /* the arguments of the run that is under way */
+    void **args; /* the arguments of the run that is under way */
     bool ready;
     nr_log log;
     nr_conditions conditions;
@@ -217,9 +216,9 @@ static inline nr_leaf_mode nr_mode_of(const norch_tensor *x) {
     return (nr_leaf_mode){x->node != NR_NONE, ((nr_object *)x->node)->type};
 }
 /* The index of an object that is among the arguments. */
-static inline int32_t nr_first_of(void *const *given, const void *object) {
+static inline int32_t nr_first_of(void *const *args, const void *object) {
     int32_t i = 0;
-    while (given[i] != object) i++;
+    while (args[i] != object) i++;
     return i;
 }
 /* Whether dicts have a version that each change increases (PEP 509): CPython 3.10 to 3.12. */

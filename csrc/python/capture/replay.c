@@ -50,8 +50,8 @@ static bool same_metadata(const norch_tensor *x, const nr_leaf *leaf, int64_t re
     return !(reads & NR_READS_ATTRIBUTES) || !x->attributes || !PyDict_Size(x->attributes);
 }
 
-static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *given) {
-    void *object = given[leaf - c->leaves];
+static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *args) {
+    void *object = args[leaf - c->leaves];
     if (leaf->object) return leaf->is_tensor ? leaf->object == object : nr_same_object(leaf->object, object);
     if (!nr_is_tensor(object) || ((nr_object *)object)->type == nr_batched_class) return false;
     const norch_tensor *x = object;
@@ -59,27 +59,27 @@ static bool same_leaf(const nr_conditions *c, const nr_leaf *leaf, void *const *
     if (c->reads && !same_metadata(x, leaf, c->reads)) return false;
     const nr_leaf *first = &c->leaves[leaf->shares];
     if (first != leaf) {
-        const norch_tensor *other = given[leaf->shares];
-        return nr_first_of(given, object) == leaf->twin && other->storage == x->storage &&
+        const norch_tensor *other = args[leaf->shares];
+        return nr_first_of(args, object) == leaf->twin && other->storage == x->storage &&
                (char *)x->data - (char *)other->data == (char *)leaf->tensor.data - (char *)first->tensor.data;
     }
     for (int64_t k = 0; k < leaf - c->leaves; k++) { /* arguments that did not overlap still do not */
-        const norch_tensor *other = given[k];
+        const norch_tensor *other = args[k];
         if (c->leaves[k].is_tensor && overlap(other->storage, x->storage)) return false;
     }
     return true;
 }
 
-static bool arguments_match(const nr_conditions *c, void *const *given, int64_t count) {
+static bool arguments_match(const nr_conditions *c, void *const *args, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (!same_leaf(c, &c->leaves[i], given)) return false;
+        if (!same_leaf(c, &c->leaves[i], args)) return false;
     return true;
 }
 
 /* Whether the arguments are as recorded, and the guards hold; -1 after an exception. */
-static int matches(nr_conditions *c, void *const *given) {
+static int matches(nr_conditions *c, void *const *args) {
     if (c->default_dtype != nr_default_dtype || (nr_modes() & NR_COMPARED) != c->modes) return false;
-    if (!arguments_match(c, given, c->first_leaves)) return false;
+    if (!arguments_match(c, args, c->first_leaves)) return false;
     return nr_guards_hold(&c->guards);
 }
 
@@ -130,9 +130,9 @@ static bool is_used(const nr_recording *r, const norch_tensor *x) {
 }
 
 /* Whether the arguments that a run binds overlap nothing else that it or Python uses. */
-static bool arguments_apart(const nr_recording *r, void *const *given, int64_t count) {
+static bool arguments_apart(const nr_recording *r, void *const *args, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
-        const norch_tensor *x = given[i];
+        const norch_tensor *x = args[i];
         if (r->conditions.leaves[i].argument < 0) continue;
         if (r->conditions.id_count && nr_is_id(&r->conditions, x)) return false;
         if (x->storage->bytes ? is_held(&r->conditions, x->storage) : is_used(r, x)) return false;
@@ -167,19 +167,19 @@ static bool leave_gradients(nr_recording *r) {
 }
 
 /* Reads `count` arguments from a tuple; false if it has another number of them. */
-static bool read_arguments(void *tuple, int64_t count, void **given) {
+static bool read_arguments(void *tuple, int64_t count, void **args) {
     if (PyTuple_Size(tuple) != count) return false;
-    for (int64_t i = 0; i < count; i++) given[i] = PyTuple_GetItem(tuple, i);
+    for (int64_t i = 0; i < count; i++) args[i] = PyTuple_GetItem(tuple, i);
     return true;
 }
 
 static bool memory_unchanged(nr_recording *r) {
-    return storages_unchanged(r) && arguments_apart(r, r->given, r->conditions.first_leaves);
+    return storages_unchanged(r) && arguments_apart(r, r->args, r->conditions.first_leaves);
 }
 
 static int may_run(nr_recording *r, void *leaves) {
-    if (!read_arguments(leaves, r->conditions.first_leaves, r->given)) return false;
-    const int same = matches(&r->conditions, r->given);
+    if (!read_arguments(leaves, r->conditions.first_leaves, r->args)) return false;
+    const int same = matches(&r->conditions, r->args);
     if (same != 1) return same;
     if (!memory_unchanged(r)) return false;
     if (!r->before_run) return true;
@@ -190,13 +190,13 @@ static int may_run(nr_recording *r, void *leaves) {
     if (may != 1) r->always_asks = true; /* it did not handle the change, so that it must be called again */
     if (may != 1) return may;
     /* Python code has run, perhaps of other threads, which may have set the .data of a tensor */
-    return arguments_match(&r->conditions, r->given, r->conditions.first_leaves) && memory_unchanged(r);
+    return arguments_match(&r->conditions, r->args, r->conditions.first_leaves) && memory_unchanged(r);
 }
 
 static void bind(nr_recording *r, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         const int32_t argument = r->conditions.leaves[i].argument;
-        if (argument >= 0) nr_program_bind(r->program, argument, ((norch_tensor *)r->given[i])->data);
+        if (argument >= 0) nr_program_bind(r->program, argument, ((norch_tensor *)r->args[i])->data);
     }
 }
 
@@ -232,19 +232,19 @@ static bool written_since(const norch_tensor *x, int64_t time) {
 }
 
 /* A tensor that a run reads, and that was written to after a time, other than by runs; NULL: none. */
-static norch_tensor *written_to(const nr_recording *r, void *const *given, int64_t time) {
+static norch_tensor *written_to(const nr_recording *r, void *const *args, int64_t time) {
     for (int64_t i = 0; i < r->used_count; i++)
         if (!r->used[i].written && written_since(r->used[i].x, time)) return r->used[i].x;
     for (int64_t i = 0; i < r->conditions.first_leaves; i++)
-        if (r->conditions.leaves[i].is_tensor && written_since(given[i], time)) return given[i];
+        if (r->conditions.leaves[i].is_tensor && written_since(args[i], time)) return args[i];
     return NULL;
 }
 
-static void *would_differ(nr_recording *r, void *const *given, int64_t time) {
-    const int same = matches(&r->conditions, given);
+static void *would_differ(nr_recording *r, void *const *args, int64_t time) {
+    const int same = matches(&r->conditions, args);
     if (same < 0) return NULL;
     if (!same || !storages_unchanged(r)) return PyUnicode_FromString("takes or reads something else by now");
-    norch_tensor *written = written_to(r, given, time);
+    norch_tensor *written = written_to(r, args, time);
     if (written) return norch_retain(written);
     return Py_NewRef(NR_NONE);
 }
@@ -252,12 +252,12 @@ static void *would_differ(nr_recording *r, void *const *given, int64_t time) {
 /* computes_again(recording, arguments, time): None if the function that was recorded would give the results that it
  * gave at that time (a sequence number); a tensor that was written to since; or a text: why not. */
 NR_BUILTIN(computes_again) {
-    nr_recording *r = nr_counted("computes_again", 3, n) ? nr_recording_of("computes_again", given[0]) : NULL;
+    nr_recording *r = nr_counted("computes_again", 3, n) ? nr_recording_of("computes_again", args[0]) : NULL;
     if (!r) return NULL;
-    void **leaves = nr_malloc((size_t)r->conditions.leaf_count * sizeof *leaves); /* a run may have r->given */
+    void **leaves = nr_malloc((size_t)r->conditions.leaf_count * sizeof *leaves); /* a run may have r->args */
     if (!leaves) return nr_fail(NORCH_ERROR_MEMORY, "compile: out of memory"), NULL;
-    void *found = read_arguments(given[1], r->conditions.first_leaves, leaves)
-                      ? would_differ(r, leaves, PyLong_AsLongLong(given[2]))
+    void *found = read_arguments(args[1], r->conditions.first_leaves, leaves)
+                      ? would_differ(r, leaves, PyLong_AsLongLong(args[2]))
                       : PyUnicode_FromString("has lost its arguments");
     nr_free(leaves);
     return found;
@@ -268,7 +268,7 @@ static norch_tensor *changed_since(const nr_recording *r, int64_t time) {
     for (int64_t i = 0; i < r->used_count; i++)
         if (r->used[i].later && written_since(r->used[i].x, time)) return r->used[i].x;
     for (int64_t i = 0; i < r->conditions.first_leaves; i++) {
-        norch_tensor *x = r->given[i];
+        norch_tensor *x = r->args[i];
         if (r->conditions.leaves[i].later && written_since(x, time)) return x;
     }
     return NULL;
@@ -276,10 +276,10 @@ static norch_tensor *changed_since(const nr_recording *r, int64_t time) {
 
 static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch_tensor *arena) {
     const nr_conditions *c = &r->conditions;
-    const bool may = read_arguments(leaves, c->leaf_count, r->given) &&
+    const bool may = read_arguments(leaves, c->leaf_count, r->args) &&
                      (r->program->arena ? arena && arena->storage : !arena) &&
-                     arguments_match(c, r->given, c->leaf_count);
-    if (!may || !arguments_apart(r, r->given, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
+                     arguments_match(c, r->args, c->leaf_count);
+    if (!may || !arguments_apart(r, r->args, c->leaf_count)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     const int held = nr_guards_hold(&r->later);
     if (held < 0) return NULL;
     if (!held) return Py_NewRef(NR_NOT_IMPLEMENTED);
@@ -293,44 +293,44 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
 }
 
 /* Runs body() while no other thread may use the program; NotImplemented if one does. */
-static void *run_exclusively(nr_recording *r, void *(*body)(nr_recording *r, void *const *given), void *const *given) {
+static void *run_exclusively(nr_recording *r, void *(*body)(nr_recording *r, void *const *args), void *const *args) {
     if (!r->ready || r->program->running || nr_observing()) return Py_NewRef(NR_NOT_IMPLEMENTED);
     nr_program *program = r->program;
     Py_IncRef(r);
     program->running = true; /* until the results are copied out of the program's memory */
-    void *results = body(r, given);
+    void *results = body(r, args);
     if (!results) nr_drop_made(r);
     program->running = false;
     Py_DecRef(r);
     return results;
 }
 
-static void *first(nr_recording *r, void *const *given) { return run(r, given[0]); }
+static void *first(nr_recording *r, void *const *args) { return run(r, args[0]); }
 
 void *nr_recording_replay(nr_recording *r, void *leaves) { return run_exclusively(r, first, &leaves); }
 
 /* replay(recording, arguments): the results, or NotImplemented. Of a recording in two parts: (results of the first...,
  * the arena). */
 NR_BUILTIN(replay) {
-    nr_recording *r = nr_counted("replay", 2, n) ? nr_recording_of("replay", given[0]) : NULL;
-    return r ? nr_recording_replay(r, given[1]) : NULL;
+    nr_recording *r = nr_counted("replay", 2, n) ? nr_recording_of("replay", args[0]) : NULL;
+    return r ? nr_recording_replay(r, args[1]) : NULL;
 }
 
-static void *second(nr_recording *r, void *const *given) {
-    const norch_tensor *arena = nr_is_tensor(given[3]) ? given[3] : NULL;
-    return run_second(r, given[1], PyLong_AsLongLong(given[2]), arena);
+static void *second(nr_recording *r, void *const *args) {
+    const norch_tensor *arena = nr_is_tensor(args[3]) ? args[3] : NULL;
+    return run_second(r, args[1], PyLong_AsLongLong(args[2]), arena);
 }
 
 /* replay_gradient(recording, arguments and gradients of results, time, arena of the forward part): the gradients, or
  * NotImplemented; or a tensor that is needed, but was written to after that time. */
 NR_BUILTIN(replay_gradient) {
-    nr_recording *r = nr_counted("replay_gradient", 4, n) ? nr_recording_of("replay_gradient", given[0]) : NULL;
-    return r ? run_exclusively(r, second, given) : NULL;
+    nr_recording *r = nr_counted("replay_gradient", 4, n) ? nr_recording_of("replay_gradient", args[0]) : NULL;
+    return r ? run_exclusively(r, second, args) : NULL;
 }
 
 /* replay_timed(recording, arguments): (results, seconds of each call), or NotImplemented. */
 NR_BUILTIN(replay_timed) {
-    nr_recording *r = nr_counted("replay_timed", 2, n) ? nr_recording_of("replay_timed", given[0]) : NULL;
+    nr_recording *r = nr_counted("replay_timed", 2, n) ? nr_recording_of("replay_timed", args[0]) : NULL;
     if (!r) return NULL;
     nr_program *program = r->ready && !r->program->running ? r->program : NULL;
     const int64_t count = program ? program->count : 0;
@@ -338,7 +338,7 @@ NR_BUILTIN(replay_timed) {
     if (!seconds) return nr_fail(NORCH_ERROR_MEMORY, "profile: out of memory"), NULL;
     memset(seconds, 0, (size_t)count * sizeof *seconds); /* a backward part is not run */
     if (program) program->seconds = seconds;
-    void *results = nr_py_replay(self, given, n), *pair = results;
+    void *results = nr_py_replay(self, args, n), *pair = results;
     if (program) program->seconds = NULL;
     if (results && results != NR_NOT_IMPLEMENTED) {
         void *times = PyTuple_New(count);
@@ -354,9 +354,9 @@ NR_BUILTIN(replay_timed) {
 }
 
 /* Binds the arguments once, and runs the calls repeatedly. */
-static void *repeated(nr_recording *r, void *const *given) {
-    const int64_t times = PyLong_AsLongLong(given[2]);
-    const int may = r->program->divided ? 0 : may_run(r, given[1]);
+static void *repeated(nr_recording *r, void *const *args) {
+    const int64_t times = PyLong_AsLongLong(args[2]);
+    const int may = r->program->divided ? 0 : may_run(r, args[1]);
     if (may < 0) return NULL;
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (nr_renew_gradients(r) != NORCH_OK) return NULL;
@@ -364,7 +364,7 @@ static void *repeated(nr_recording *r, void *const *given) {
     int32_t status = nr_make_results(r, 0, r->first_results);
     for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
     if (status != NORCH_OK || !leave_gradients(r)) return NULL;
-    void *results = give(r, given[1]);
+    void *results = give(r, args[1]);
     if (!results) return NULL;
     Py_DecRef(results);
     return Py_NewRef(NR_NONE);
@@ -373,18 +373,18 @@ static void *repeated(nr_recording *r, void *const *given) {
 /* replay_repeated(recording, arguments, n): checks once and runs n times, to time the calls alone; returns None.
  * after_run is not called, so that step counts do not change. */
 NR_BUILTIN(replay_repeated) {
-    nr_recording *r = nr_counted("replay_repeated", 3, n) ? nr_recording_of("replay_repeated", given[0]) : NULL;
-    return r ? run_exclusively(r, repeated, given) : NULL;
+    nr_recording *r = nr_counted("replay_repeated", 3, n) ? nr_recording_of("replay_repeated", args[0]) : NULL;
+    return r ? run_exclusively(r, repeated, args) : NULL;
 }
 
 /* matches(recording, arguments): whether the arguments are as recorded, and the guards hold. */
 NR_BUILTIN(matches) {
-    nr_recording *r = nr_counted("matches", 2, n) ? nr_recording_of("matches", given[0]) : NULL;
+    nr_recording *r = nr_counted("matches", 2, n) ? nr_recording_of("matches", args[0]) : NULL;
     if (!r) return NULL;
-    const int64_t count = PyTuple_Size(given[1]);
-    void **leaves = nr_malloc((size_t)count * sizeof *leaves); /* another thread may be in a run, which has r->given */
+    const int64_t count = PyTuple_Size(args[1]);
+    void **leaves = nr_malloc((size_t)count * sizeof *leaves); /* another thread may be in a run, which has r->args */
     if (!leaves) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory"), NULL;
-    const bool fits = r->program && read_arguments(given[1], r->conditions.first_leaves, leaves);
+    const bool fits = r->program && read_arguments(args[1], r->conditions.first_leaves, leaves);
     const int same = fits ? matches(&r->conditions, leaves) : false;
     nr_free(leaves);
     return same < 0 ? NULL : PyBool_FromLong(same);
@@ -392,7 +392,7 @@ NR_BUILTIN(matches) {
 
 /* guards_hold(recording): whether what Python read for it is unchanged. */
 NR_BUILTIN(guards_hold) {
-    nr_recording *r = nr_counted("guards_hold", 1, n) ? nr_recording_of("guards_hold", given[0]) : NULL;
+    nr_recording *r = nr_counted("guards_hold", 1, n) ? nr_recording_of("guards_hold", args[0]) : NULL;
     const int held = r ? nr_guards_hold(&r->conditions.guards) : -1;
     return held < 0 ? NULL : PyBool_FromLong(held);
 }

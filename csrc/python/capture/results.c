@@ -56,26 +56,26 @@ int32_t nr_make_results(nr_recording *r, int64_t from, int64_t to) {
         if (one->twin < i || one->object) continue;
         if (one->leaf >= 0 ? one->offset < 0 : !r->program->blocks[one->block].fresh || one->owner < i) continue;
         if (one->leaf >= 0) {
-            const norch_tensor *argument = r->given[one->leaf];
+            const norch_tensor *argument = r->args[one->leaf];
             like->storage = argument->storage;
             like->data = (char *)argument->data + one->offset;
-            one->made = norch_alias(like);
+            one->output = norch_alias(like);
         } else if (one->whole) {
-            one->made = new_result(one);
+            one->output = new_result(one);
         } else {
             const int64_t bytes = (int64_t)r->program->blocks[one->block].bytes;
-            one->made = nr_make(1, &bytes, NORCH_UINT8, NULL);
+            one->output = nr_make(1, &bytes, NORCH_UINT8, NULL);
         }
-        if (!one->made) return NORCH_ERROR_MEMORY;
-        if (one->leaf < 0) nr_program_put_result(r->program, one->block, one->made->data);
+        if (!one->output) return NORCH_ERROR_MEMORY;
+        if (one->leaf < 0) nr_program_put_result(r->program, one->block, one->output->data);
     }
     return NORCH_OK;
 }
 
 void nr_drop_made(nr_recording *r) {
     for (int64_t i = 0; i < r->result_count; i++) {
-        norch_release(r->results[i].made);
-        r->results[i].made = NULL;
+        norch_release(r->results[i].output);
+        r->results[i].output = NULL;
     }
 }
 
@@ -117,10 +117,10 @@ static norch_tensor *view_in(const nr_returned *one, norch_tensor *row) {
 static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
     const nr_block *block = &r->program->blocks[one->block];
     if (one->whole && block->fresh) {
-        norch_tensor *made = one->made;
-        one->made = NULL;
-        if (!r->program->divided) keep_result(one, made); /* else it gets a node, which would live as long */
-        return made;
+        norch_tensor *output = one->output;
+        one->output = NULL;
+        if (!r->program->divided) keep_result(one, output); /* else it gets a node, which would live as long */
+        return output;
     }
     if (block->kind == NR_RESULT && !block->fresh && block->last < 0) /* no call writes it: it has no elements */
         return nr_make(one->header.ndim, one->header.shape, one->header.dtype, &one->header);
@@ -131,17 +131,17 @@ static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
     if (!r->copies) return norch_alias(&one->header);
     if (one->whole) return copied(&one->header);
     nr_returned *owner = &r->results[one->owner];
-    if (!owner->made && !(owner->made = copy_of_block(r, one))) return NULL;
-    return view_in(one, owner->made);
+    if (!owner->output && !(owner->output = copy_of_block(r, one))) return NULL;
+    return view_in(one, owner->output);
 }
 
 static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
     if (one->object) return norch_retain(one->object);
-    if (one->leaf >= 0 && one->offset < 0) return norch_retain(r->given[one->leaf]);
+    if (one->leaf >= 0 && one->offset < 0) return norch_retain(r->args[one->leaf]);
     if (one->leaf < 0 && !one->base) return give_own(r, one);
-    norch_tensor *view = one->made ? one->made : norch_alias(&one->header);
-    one->made = NULL;
-    if (!view || !nr_share_version(one->base ? one->base : r->given[one->leaf], view)) return NULL;
+    norch_tensor *view = one->output ? one->output : norch_alias(&one->header);
+    one->output = NULL;
+    if (!view || !nr_share_version(one->base ? one->base : r->args[one->leaf], view)) return NULL;
     if (one->view) nr_set_view(view, one->view);
     return view;
 }
@@ -173,7 +173,7 @@ void *nr_give_results(nr_recording *r, int64_t from, int64_t to) {
 /* recorded_results(recording, results): those of the call that was recorded, with copies of what the next run writes
  * to. */
 NR_BUILTIN(recorded_results) {
-    nr_recording *r = nr_counted("recorded_results", 2, n) ? nr_recording_of("recorded_results", given[0]) : NULL;
+    nr_recording *r = nr_counted("recorded_results", 2, n) ? nr_recording_of("recorded_results", args[0]) : NULL;
     if (!r) return NULL;
     void *results = PyTuple_New(r->result_count);
     for (int64_t i = 0; results && i < r->result_count; i++) {
@@ -182,7 +182,7 @@ NR_BUILTIN(recorded_results) {
             one->leaf < 0 && !one->object && !one->base && r->program->blocks[one->block].kind == NR_KEPT;
         void *result = one->twin < i ? norch_retain(PyTuple_GetItem(results, one->twin))
                        : is_own      ? give_own(r, one)
-                                     : norch_retain(PyTuple_GetItem(given[1], i));
+                                     : norch_retain(PyTuple_GetItem(args[1], i));
         if (result && !PyTuple_SetItem(results, i, result)) continue;
         Py_DecRef(results);
         results = NULL;

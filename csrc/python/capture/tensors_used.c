@@ -31,7 +31,7 @@ void nr_recording_see(nr_observer *self, norch_tensor *x) {
 /* The entry of a tensor in the recording of this thread; NULL: there is none. */
 static nr_seen *seen_here(norch_tensor *x) {
     nr_observer *observer = nr_observing();
-    if (!observer || observer->seen != nr_recording_see) return NULL;
+    if (!observer || observer->passed != nr_recording_see) return NULL;
     nr_log *log = &((nr_recording *)((nr_program *)observer)->owner)->log;
     nr_recording_see(observer, x);
     for (int64_t i = 0; i < log->seen_count; i++)
@@ -42,7 +42,7 @@ static nr_seen *seen_here(norch_tensor *x) {
 /* grad_of(x): .grad. A recording notes that Python reads it. */
 NR_BUILTIN(grad_of) {
     if (!nr_counted("grad_of", 1, n)) return NULL;
-    norch_tensor *x = given[0];
+    norch_tensor *x = args[0];
     nr_seen *seen = seen_here(x);
     const norch_tensor *grad = nr_grad_of(x);
     if (seen) seen->asked |= seen->grad_storage == (grad ? grad->storage : NULL);
@@ -52,7 +52,7 @@ NR_BUILTIN(grad_of) {
 /* note_set_grad(x): Python is about to set .grad. */
 NR_BUILTIN(note_set_grad) {
     if (!nr_counted("note_set_grad", 1, n)) return NULL;
-    norch_tensor *x = given[0];
+    norch_tensor *x = args[0];
     nr_seen *seen = seen_here(x);
     const norch_tensor *grad = nr_grad_of(x);
     if (seen && !seen->set) /* if it differs already, backward() has read it, to set it or to add to it */
