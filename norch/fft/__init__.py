@@ -262,7 +262,11 @@ def _forms(
 
 fft, fft2, fftn = _forms(
     "fft",
-    """The transform of n numbers (by default those there are; cut, or with zeros behind them) along dim.
+    """The discrete Fourier transform along dim, X[k] = sum over j of x[j] e^(-2 pi i j k / n).
+
+    n is the size along dim unless given: then the input is cut, or padded with zeros behind. norm: "backward" (None)
+    has the factor 1 / n in ifft(), "forward" in fft(), "ortho" 1 / sqrt(n) in both. By pocketfft (Cooley and Tukey
+    1965; for large prime factors Bluestein 1970).
 
     >>> norch.fft.fft(norch.tensor([1.0, 0.0, 0.0, 0.0])).real
     tensor([1., 1., 1., 1.])

@@ -231,6 +231,12 @@ def test_what_a_paper_introduced_names_it() -> None:
     assert found > len(FROM_A_PAPER)
 
 
+def test_what_lapack_computes_names_the_routine() -> None:
+    factors = "cholesky eig eigh householder_product lu lu_factor qr svd"
+    for name in f"{factors} det inv lstsq lu_solve slogdet solve solve_triangular".split():
+        assert re.search(r"(LAPACK|BLAS)'s \w+", getattr(norch.linalg, name).__doc__ or ""), name
+
+
 @pytest.mark.parametrize("module", ["nn", "optim", "optim.lr_scheduler", "optim.swa_utils"])
 def test_each_parameter_of_a_class_is_described(module: str) -> None:
     """By its docstring, by those of the classes and functions that it names, or by those of its public bases."""

@@ -480,6 +480,8 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least; the first and the last may be vectors.
 
+    The order is found by dynamic programming (Cormen et al. 2009, Introduction to Algorithms, 15.2).
+
     >>> norch.linalg.multi_dot([norch.ones(3), norch.eye(3), norch.ones(3)])
     tensor(3.)
     """
@@ -530,6 +532,8 @@ def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, la
 def matrix_power(input: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n.
     LinAlgError if there is no inverse, ShapeError if a matrix is not square.
+
+    By repeated squaring (Knuth 1997, The Art of Computer Programming 2, 4.6.3).
 
     >>> norch.linalg.matrix_power(norch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
     tensor([[1., 3.],

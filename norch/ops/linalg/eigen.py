@@ -46,6 +46,8 @@ def eig(input: Tensor) -> eig_result:
 
     Derivatives need eigenvalues that differ, those of vectors functions that do not depend on their phases.
 
+    By LAPACK's geev.
+
     >>> norch.linalg.eig(norch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
     """

@@ -96,6 +96,8 @@ def solve_triangular(
 
     unitriangular: the diagonal is taken to be 1. A zero on it gives infinities.
 
+    By BLAS's trsm.
+
     >>> norch.linalg.solve_triangular(norch.tensor([[2.0, 0.0], [1.0, 1.0]]), norch.ones(2, 1), upper=False)
     tensor([[0.5000],
             [0.5000]])
@@ -193,6 +195,8 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     transpose with upper.
 
     Only the lower triangle of A is read; the gradient is Hermitian. LinAlgError for what is not positive definite.
+
+    By LAPACK's potrf.
 
     >>> norch.linalg.cholesky(norch.tensor([[4.0, 2.0], [2.0, 2.0]]))
     tensor([[2., 0.],
@@ -319,6 +323,8 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     without its unit diagonal. pivots, int32 (..., min(M, N)): the row that each step swapped, counted from 1.
     LinAlgError if U has a zero on its diagonal; lu_factor_ex() and lu() return such factors.
 
+    By LAPACK's getrf.
+
     >>> LU, pivots = norch.linalg.lu_factor(norch.tensor([[0.0, 1.0], [2.0, 0.0]]))
     >>> pivots
     tensor([2, 2], dtype=norch.int32)
@@ -380,6 +386,8 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
     """(P, L, U) with A = P L U: a permutation (..., M, M), unit lower (..., M, K) and upper (..., K, N) triangular
     factors of A (..., M, N), K = min(M, N).
 
+    By LAPACK's getrf.
+
     >>> P, L, U = norch.linalg.lu(norch.tensor([[1.0, 2.0], [2.0, 2.0]]))
     >>> U
     tensor([[2., 2.],
@@ -391,6 +399,8 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """X of A X = B (of X A = B without left; of A^H instead with adjoint), given lu_factor(A).
+
+    By LAPACK's getrs.
 
     >>> A = norch.tensor([[2.0, 1.0], [1.0, 3.0]])
     >>> norch.linalg.lu_solve(*norch.linalg.lu_factor(A), norch.tensor([[3.0], [4.0]]))
@@ -517,6 +527,8 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
 
     mode "reduced" gives Q (..., M, K) and R (..., K, N), K = min(M, N); "complete" Q (..., M, M) and R (..., M, N); "r"
     an empty Q, and no derivative. Derivatives need the first K columns to be independent.
+
+    By LAPACK's geqrf and orgqr (ungqr for complex matrices).
 
     >>> Q, R = norch.linalg.qr(norch.tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> R.abs()

@@ -43,6 +43,8 @@ def geqrf(A: Tensor) -> geqrf_result:
     reflections whose product is Q, tau (..., K) their factors, K = min(M, N). householder_product() and ormqr() take
     them. It has no derivative; linalg.qr() has one.
 
+    By LAPACK's geqrf.
+
     >>> a, tau = norch.geqrf(norch.tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> (norch.linalg.householder_product(a, tau) @ a.triu()).round(decimals=4)
     tensor([[3., 1.],
@@ -130,6 +132,8 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of input (..., M, N), M >= N,
     and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes.
 
+    By LAPACK's orgqr (ungqr for complex matrices).
+
     >>> norch.linalg.householder_product(norch.tensor([[0.0], [1.0]]), norch.tensor([1.0]))
     tensor([[ 0.],
             [-1.]])
@@ -145,6 +149,8 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input
     (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose.
+
+    By LAPACK's ormqr (unmqr for complex matrices).
 
     >>> a, tau = norch.geqrf(norch.tensor([[3.0], [4.0]]))
     >>> norch.ormqr(a, tau, norch.tensor([[3.0], [4.0]]), transpose=True).round(decimals=4)

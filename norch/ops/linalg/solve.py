@@ -62,6 +62,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """X of A X = B, or of X A = B without left, for A (..., N, N) and B (..., N, K) or (..., N), whose batches
     broadcast. B is a batch of vectors when its shape is that of A less the last axis. LinAlgError for singular A.
 
+    By LAPACK's gesv.
+
     >>> norch.linalg.solve(norch.tensor([[2.0, 0.0], [0.0, 4.0]]), norch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
@@ -109,6 +111,8 @@ def _inv(A: Tensor) -> Tensor:
 def inv(A: Tensor) -> Tensor:
     """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B,
     and more accurate.
+
+    By LAPACK's gesv, with the identity on the right.
 
     >>> norch.linalg.inv(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
@@ -213,6 +217,8 @@ def _nan_of_nan(a: Any, found: Any) -> Any:
 def det(A: Tensor) -> Tensor:
     """The determinants (...) of A (..., N, N); with a derivative for singular matrices too.
 
+    By LAPACK's getrf.
+
     >>> norch.linalg.det(norch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor(5.)
     """
@@ -222,6 +228,8 @@ def det(A: Tensor) -> Tensor:
 def slogdet(A: Tensor) -> slogdet_result:
     """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular
     matrix has 0 and -inf. The sign of a complex determinant has absolute value 1.
+
+    By LAPACK's getrf.
 
     >>> norch.linalg.slogdet(norch.tensor([[1.0, 0.0], [0.0, -1.0]])).sign
     tensor(-1.)
@@ -284,6 +292,9 @@ def _matrix_exp(A: Tensor) -> Tensor:
 
 def matrix_exp(input: Tensor) -> Tensor:
     """The sums of A^k / k! over all k, for an input A (..., N, N).
+
+    By scaling and squaring (Al-Mohy and Higham 2009, A new scaling and squaring algorithm for the matrix exponential),
+    which scipy.linalg.expm computes.
 
     >>> norch.linalg.matrix_exp(norch.zeros(2, 2))
     tensor([[1., 0.],

@@ -83,6 +83,8 @@ def eigh(input: Tensor, UPLO: str = "L") -> eigh_result:
     Vectors have a derivative where the eigenvalues differ, and only of functions that do not depend on their signs, or
     on their phases where they are complex.
 
+    By LAPACK's syevd, and heevd for complex matrices.
+
     >>> norch.linalg.eigh(norch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
     """
@@ -162,6 +164,8 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     driver chooses among CUDA's methods in PyTorch; here it must be None. Vectors have a derivative where the singular
     values differ, and only of functions that do not depend on their signs.
 
+    By LAPACK's gesdd.
+
     >>> norch.linalg.svd(norch.tensor([[3.0, 0.0], [0.0, 4.0]])).S
     tensor([4., 3.])
     """
@@ -234,6 +238,8 @@ def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any
     Singular values up to max(atol, rtol * the largest) count as 0; rtol is max(M, N) times the dtype's epsilon unless
     given, or 0 with an atol. rcond is the older name of rtol. hermitian: A is symmetric, and its lower
     triangle is read.
+
+    It is computed from the singular values (Penrose 1955), of hermitian matrices from the eigenvalues.
 
     >>> norch.linalg.pinv(norch.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])

@@ -98,8 +98,8 @@ class SequentialSampler(Sampler[int]):
 class RandomSampler(Sampler[int]):
     """Every index once, in an order that differs from epoch to epoch; num_samples of them, where that is given.
 
-    replacement: each is drawn from all, so that some may come twice. generator: a seed or a Generator, for orders
-    that can be had again; None draws from the global stream.
+    replacement: each is drawn from all, so some may come twice. generator: a seed or a Generator, for orders that can
+    be repeated; None draws from the global stream.
 
     >>> sorted(norch.utils.data.RandomSampler(range(4), generator=1))
     [0, 1, 2, 3]
