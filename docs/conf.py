@@ -113,7 +113,8 @@ def _plain(app: Any, what: str, name: str, thing: Any, options: Any, lines: list
     if what in ("class", "function") and thing in _NOTES:
         lines += ["", f"Differs from PyTorch: {_NOTES[thing][0]}", ""]
     if what == "module" and lines:
-        lines[0] = re.sub(r"^`*norch[\w.]*`*: (?=\S)", "", lines[0])  # its name, which stands before it
+        named = re.match(r"`*norch[\w.]*`*: (\S)", lines[0])  # its name, which the page has before it
+        lines[0] = named[1].upper() + lines[0][named.end() :] if named else lines[0]
     example = entry = False
     for at, line in enumerate(lines):
         example = bool(_EXAMPLE.match(line)) or (example and bool(line.strip()))
