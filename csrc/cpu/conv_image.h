@@ -43,6 +43,7 @@ typedef struct NAME(image_conv) {
     int64_t sample, row, step;    /* from one to the next in x */
     int64_t period, plane, width; /* numbers of k after which offsets are the same in the next plane */
     int64_t groups, group_tasks, bands, band, tasks;
+    bool by_band; /* all groups of a band follow each other, not all bands of a group */
     int32_t offset[LANES * MOST_TAPS];
     T *scratch;
     int64_t scratch_size;
@@ -167,8 +168,10 @@ static void NAME(image_worker)(void *context, int64_t worker) {
     NAME(image_conv) *s = context;
     const nr_conv_plan *p = s->p;
     for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;) {
-        const int64_t first = task % s->bands * s->band, end = least(s->rows, first + s->band);
-        const int64_t part = task / s->bands % s->group_tasks, sample = task / s->bands / s->group_tasks;
+        const int64_t sample = task / s->bands / s->group_tasks, at = task % (s->bands * s->group_tasks);
+        const int64_t part = s->by_band ? at % s->group_tasks : at / s->bands;
+        const int64_t first = (s->by_band ? at / s->group_tasks : at % s->bands) * s->band;
+        const int64_t end = least(s->rows, first + s->band);
         const T *x;
         if (s->x) {
             x = s->x + sample * s->sample + first * s->row;
@@ -232,7 +235,7 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     s->flat = (plain && !NAME(any_halo)(s->run->layer)) || p->result[0] == 1;
     if (s->flat) {
         const int64_t all = p->result[0] * p->result[1];
-        s->columns = least(all, ROW_TILES * TILE_ROWS);
+        s->columns = ceil_div(all, ceil_div(all, ROW_TILES * TILE_ROWS)); /* rows of like length */
         s->rows = ceil_div(all, s->columns);
         s->last = all - (s->rows - 1) * s->columns;
         s->row = s->columns * s->step;
@@ -246,6 +249,8 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     if (s->group_tasks > 1) { /* what a part of the sums reads and writes should stay in the second cache, too */
         const int64_t near = row * least(s->depth, s->k) / s->k + s->columns * PANEL_COLS * (int64_t)sizeof(T);
         s->band = least(s->band, greatest(FEWEST_ROWS, FAR_BAND(cache) / near));
+        s->by_band = s->flat && row * s->rows > FAR_BAND(cache);
+        if (s->by_band) s->band = least(s->band, greatest(2, FAR_BAND(cache) / row));
     }
 }
 
