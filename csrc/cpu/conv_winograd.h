@@ -22,6 +22,7 @@ typedef struct NAME(winograd) {
     const NAME(image_conv) * s; /* the same convolution over taps */
     const T *weight;            /* (16, groups, channels, PANEL_COLS) */
     int64_t rows, columns;      /* of tiles */
+    int64_t across;             /* columns of tiles at a time */
     int64_t band, bands, tasks; /* band: rows of tiles */
     T *scratch;
     int64_t scratch_size;
@@ -93,15 +94,19 @@ INLINE void NAME(turn_tile)(const T *const x[4], int64_t last, T *to, int64_t ap
     }
 }
 
-static void NAME(turn_rows)(const NAME(winograd) * w, int64_t sample, int64_t first, int64_t rows, T *to,
-                            int64_t apart) {
+/* Tiles of a piece of a band. */
+typedef struct NAME(piece) {
+    int64_t sample, row, rows, column, columns;
+} NAME(piece);
+
+static void NAME(turn_piece)(const NAME(winograd) * w, const NAME(piece) * at, T *to, int64_t apart) {
     const NAME(image_conv) *s = w->s;
     const nr_image *image = s->run->layer->x;
     for (int64_t b = 0; b < image->blocks; b++)
-        for (int64_t i = first; i < first + rows; i++) {
-            const T *from = s->x + sample * s->sample + b * s->plane, *x[4];
+        for (int64_t i = at->row; i < at->row + at->rows; i++) {
+            const T *from = s->x + at->sample * s->sample + b * s->plane + at->column * 2 * LANES, *x[4];
             for (int64_t r = 0; r < 4; r++) x[r] = from + least(i * 2 + r, s->p->result[0] + 1) * image->pitch;
-            for (int64_t j = 0; j < w->columns; j++, to += LANES) {
+            for (int64_t j = at->column; j < at->column + at->columns; j++, to += LANES) {
                 NAME(turn_tile)(x, least(3, s->p->result[1] + 1 - j * 2), to, apart);
                 for (int r = 0; r < 4; r++) x[r] += 2 * LANES;
             }
@@ -133,23 +138,23 @@ INLINE bool NAME(turn_back)(const T *from, int64_t apart, NAME(vec) bias, int64_
     return sum == 0;
 }
 
-/* A row of tiles of a group of blocks of y. */
-static void NAME(turn_row_back)(const NAME(winograd) * w, int64_t sample, int64_t group, int64_t row, const T *from,
-                                int64_t block, int64_t apart) {
+/* To y; the rows of tiles that are not finite, a bit each. */
+static uint64_t NAME(turn_piece_back)(const NAME(winograd) * w, const NAME(piece) * at, const T *from, int64_t apart) {
     const NAME(image_conv) *s = w->s;
     const nr_image *y = s->y;
-    const int64_t first = row * 2, rows = least(2, s->rows - first);
-    bool finite = true;
-    for (int64_t b = group * TILE_VECTORS; b < least(y->blocks, (group + 1) * TILE_VECTORS); b++, from += block) {
+    uint64_t wild = 0;
+    for (int64_t b = 0; b < y->blocks; b++) {
         const NAME(vec) bias = s->run->bias ? VEC(s->run->bias + b * LANES) : (NAME(vec)){0};
-        T *to = nr_image_at(y, sample, b, first, 0);
-        for (int64_t j = 0; j < w->columns; j++, to += 2 * LANES)
-            finite &= NAME(turn_back)(from + j * LANES, apart, bias, rows, least(2, s->columns - j * 2), to, y->pitch);
+        for (int64_t i = 0; i < at->rows; i++) {
+            const int64_t row = (at->row + i) * 2, rows = least(2, s->rows - row);
+            T *to = nr_image_at(y, at->sample, b, row, at->column * 2);
+            bool finite = true;
+            for (int64_t j = at->column; j < at->column + at->columns; j++, from += LANES, to += 2 * LANES)
+                finite &= NAME(turn_back)(from, apart, bias, rows, least(2, s->columns - j * 2), to, y->pitch);
+            wild |= (uint64_t)!finite << i;
+        }
     }
-    if (finite)
-        for (int64_t i = first; i < first + rows; i++) NAME(finish_row)(s, sample, group, i, 0, s->columns);
-    else
-        NAME(see_rows)(s, sample, group, first, first + rows, s->x + sample * s->sample + first * s->row);
+    return wild;
 }
 
 /* Factor by factor and group by group, sums over channels of all tiles: `to` is like `from`. */
@@ -187,17 +192,27 @@ static void NAME(winograd_worker)(void *context, int64_t worker) {
     const NAME(image_conv) *s = w->s;
     T *factors = w->scratch + worker * w->scratch_size;
     for (int64_t task; (task = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed)) < w->tasks;) {
-        const int64_t first = task % w->bands * w->band, rows = least(w->band, w->rows - first);
-        const int64_t sample = task / w->bands, tiles = rows * w->columns;
-        const int64_t x_apart = s->run->layer->x->blocks * tiles * LANES + FACTORS_APART;
-        const int64_t y_apart = s->y->blocks * tiles * LANES + FACTORS_APART;
-        T *sums = factors + FACTORS * x_apart;
-        NAME(turn_rows)(w, sample, first, rows, factors, x_apart);
-        NAME(multiply)(w, tiles, factors, x_apart, sums, y_apart);
+        NAME(piece) at = {.sample = task / w->bands, .row = task % w->bands * w->band};
+        at.rows = least(w->band, w->rows - at.row);
+        uint64_t wild = 0;
+        for (; at.column < w->columns; at.column += at.columns) {
+            at.columns = least(w->across, w->columns - at.column);
+            const int64_t tiles = at.rows * at.columns;
+            const int64_t x_apart = s->run->layer->x->blocks * tiles * LANES + FACTORS_APART;
+            const int64_t y_apart = s->y->blocks * tiles * LANES + FACTORS_APART;
+            T *sums = factors + FACTORS * x_apart;
+            NAME(turn_piece)(w, &at, factors, x_apart);
+            NAME(multiply)(w, tiles, factors, x_apart, sums, y_apart);
+            wild |= NAME(turn_piece_back)(w, &at, sums, y_apart);
+        }
         for (int64_t g = 0; g < s->groups; g++)
-            for (int64_t i = 0; i < rows; i++)
-                NAME(turn_row_back)(w, sample, g, first + i, sums + (g * TILE_VECTORS * tiles + i * w->columns) * LANES,
-                                    tiles * LANES, y_apart);
+            for (int64_t i = 0; i < at.rows; i++) {
+                const int64_t row = (at.row + i) * 2, end = least(row + 2, s->rows);
+                if (wild >> i & 1)
+                    NAME(see_rows)(s, at.sample, g, row, end, s->x + at.sample * s->sample + row * s->row);
+                for (int64_t r = row; r < end && !(wild >> i & 1); r++)
+                    NAME(finish_row)(s, at.sample, g, r, 0, s->columns);
+            }
     }
 }
 
@@ -208,14 +223,15 @@ static int32_t NAME(run_winograd)(const NAME(image_conv) * s) {
     w.rows = ceil_div(s->rows, 2);
     w.columns = ceil_div(s->columns, 2);
     const int64_t blocks = s->run->layer->x->blocks + s->y->blocks;
-    const int64_t row = FACTORS * w.columns * blocks * LANES * (int64_t)sizeof(T);
-    w.band = greatest(WINOGRAD_BAND(nr_second_cache()) / row, ceil_div(WINOGRAD_TILES, w.columns));
+    const int64_t fit = WINOGRAD_BAND(nr_second_cache()) / (FACTORS * blocks * LANES * (int64_t)sizeof(T));
+    w.across = least(w.columns, greatest(fit, WINOGRAD_TILES));
+    w.band = least(64, w.across < w.columns ? 1 : greatest(fit / w.columns, ceil_div(WINOGRAD_TILES, w.columns)));
     const int64_t parts = ceil_div(nr_threads(), p->batch);
     w.bands = least(w.rows, greatest(ceil_div(w.rows, w.band), parts));
     w.band = ceil_div(w.rows, w.bands);
     w.bands = ceil_div(w.rows, w.band);
     w.tasks = p->batch * w.bands;
-    w.scratch_size = FACTORS * (w.band * w.columns * blocks * LANES + 2 * FACTORS_APART);
+    w.scratch_size = FACTORS * (w.band * w.across * blocks * LANES + 2 * FACTORS_APART);
     const int64_t workers = least(nr_threads(), w.tasks);
     const size_t bytes = (size_t)(w.scratch_size * workers) * sizeof(T);
     if (!(w.scratch = nr_scratch(bytes))) return no_scratch(bytes);
