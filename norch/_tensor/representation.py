@@ -95,7 +95,7 @@ def _notes(x: Any) -> list[str]:
         notes.append(f"dtype={x.dtype!r}")
     try:
         if x.grad_fn is not None:
-            notes.append(f"grad_fn={x.grad_fn!r}")
+            notes.append(f"grad_fn=<{x.grad_fn.name()}>")
         elif x.requires_grad:
             notes.append("requires_grad=True")
     except Error:  # a view whose base has another shape since; PyTorch's word

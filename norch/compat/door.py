@@ -145,6 +145,10 @@ class Door:
             reduce = module.Module.__reduce_ex__
             for name in ("__copy__", "__reduce_ex__"):
                 self.set(module.Module, name, _pickled(f"module{name}", reduce))
+        elif own == "norch.autograd.graph":
+            nodes = import_module("norch.compat.nodes")
+            self.set(module, "Node", nodes.Node)
+            self.set(module.GradientEdge, "__new__", nodes.new_edge)
         elif own == "norch._files.shared_memory":
             import_module("norch.compat.pickles").send_by_sharing()
         elif own == "norch.compat.typed_storage":
@@ -167,6 +171,7 @@ class Door:
 
     def say_torch(self) -> None:
         """What str() and repr() say of dtypes, shapes and the like."""
+        from .._tensor.autograd_methods import AutogradMethods
         from ..autograd.hooks import RemovableHandle
         from ..dtype import dtype, memory_format
         from ..tensor import Size, Tensor
@@ -182,6 +187,7 @@ class Door:
         self.set(norch.Generator, "__setstate__", _pickled("generator__setstate__", norch.Generator.__setstate__))
         self.set(RemovableHandle, "__setstate__", _pickled("handle__setstate__"))
         self.set(Tensor, "type", _saying_torch(Tensor.type))
+        self.set(Tensor, "grad_fn", _shown(vars(AutogradMethods)["grad_fn"].fget))
 
 
 def _then(spec: ModuleSpec | None, call: Callable[[ModuleType], None]) -> ModuleSpec | None:
@@ -245,6 +251,16 @@ def _pickled(name: str, *of_norch: Any) -> Callable[..., Any]:
         return getattr(import_module("norch.compat.pickles"), name)(self, *of_norch, *args)
 
     return method
+
+
+def _shown(get: Callable[[Any], Any]) -> property:
+    """Tensor.grad_fn, by compat/nodes.py, which is imported when a graph is looked at."""
+
+    def grad_fn(tensor: Any) -> Any:
+        node = get(tensor)
+        return node if node is None else import_module("norch.compat.nodes").shown(node)
+
+    return property(grad_fn, doc=get.__doc__)
 
 
 def _saver(save: Callable[..., None]) -> Callable[..., None]:

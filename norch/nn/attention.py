@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._package.exports import publish
+from ..autograd.grad_mode import mode
 from ..dtype import bool_
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
@@ -318,7 +319,8 @@ class MultiheadAttention(Module):
                 raise ShapeError(f"MultiheadAttention: expected last sizes of {wanted}, got {shapes}")
         last = self.out_proj  # whose weights alone are read, as PyTorch does: it is not called
         separate = None if self._qkv_same_embed_dim else self._in_weights()
-        if F.multi_head_attention_forward is multi_head_attention_forward:
+        unseen = not mode.overridden and type(query) is type(key) is type(value) is Tensor  # by a __torch_function__
+        if unseen and F.multi_head_attention_forward is multi_head_attention_forward:
             return _attention(
                 "MultiheadAttention", self.batch_first, query, key, value, self.embed_dim, self.num_heads,
                 self.in_proj_weight, self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
@@ -327,7 +329,7 @@ class MultiheadAttention(Module):
             )  # fmt: skip
         swap = self.batch_first and query.ndim == 3
         if swap:  # what a program has put in its place takes (L, N, E), and may ask whether key is query
-            of = {id(x): x.transpose(0, 1) for x in (query, key, value)}
+            of = {i: x.transpose(0, 1) for i, x in {id(x): x for x in (query, key, value)}.items()}
             query, key, value = of[id(query)], of[id(key)], of[id(value)]
         options: Any = {}
         if separate:

@@ -103,7 +103,8 @@ def reshape_to(x: Tensor, meta: Handle) -> Tensor:
     return _reshaped(lib.norch_reshape_as(x, meta), x, reshape_to, (meta,))
 
 
-Reshape = view_derivative("reshape", grad=lambda g, x_meta: reshape_to(g, x_meta))
+# step and arguments are saved as they say what the operation was called (compat/nodes.py).
+Reshape = view_derivative("reshape", grad=lambda g, x_meta, step, arguments: reshape_to(g, x_meta))
 
 
 @method

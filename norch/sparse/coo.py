@@ -169,7 +169,7 @@ class SparseTensor(Tensor):
             notes.append(f"dtype={self.dtype!r}")
         notes.append(f"layout={self.layout!r}")
         if (node := self.grad_fn) is not None:
-            notes.append(f"grad_fn={node!r}")
+            notes.append(f"grad_fn=<{node.name()}>")
         elif self.requires_grad:
             notes.append("requires_grad=True")
         lines = (

@@ -1,0 +1,283 @@
+"""The graph of a tensor in the classes of PyTorch's: what grad_fn gives behind the door.
+
+nodes.txt says which nodes of norch are which ones there: they differ in names, in the order of inputs, and where an
+operation is one here and several there. The nodes are made when they are looked at, and hold those of norch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ..autograd.function import Function, Output
+from ..autograd.node import GradientEdge, Leaf
+from ..autograd.node import Node as _Node
+from .placeholders import HERE
+
+# Of a tree: a variable, None where there is no gradient, or (name, what is behind a colon, the nodes that it leads to).
+Tree = Any
+_TOKEN = re.compile(r"\s*([A-Za-z_0-9,]+|\.)(?::(\w[\w,]*))?(\()?")
+
+
+class _Nodes(type):
+    """The class of Node: nodes of both graphs are instances."""
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, (_Node, Shown))
+
+
+class Node(metaclass=_Nodes):
+    """torch.autograd.graph.Node."""
+
+
+class Shown:
+    """A node of PyTorch's graph. _real: that of norch, _tree: the names below it and their nodes, _path: where it is
+    in the tree of _real. What norch's node has, the saved values too, is read of it."""
+
+    __slots__ = ("__weakref__", "_path", "_real", "_tree", "metadata")
+
+    def __init__(self, real: _Node, tree: Tree, path: tuple[int, ...]) -> None:
+        self._real, self._tree, self._path, self.metadata = real, tree, path, dict[Any, Any]()
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """(node, the number of its result) for each input; (None, 0) for one without a gradient."""
+        return tuple([self._next(i, to) for i, to in enumerate(self._tree[2])])
+
+    def _next(self, i: int, to: Tree) -> tuple[Any, int]:
+        if isinstance(to, tuple):
+            return (_made(self._real, to, (*self._path, i)), 0) if _leads_on(to) else (None, 0)
+        if isinstance(to, Output):
+            return shown(to), to.index
+        return shown(to), 0
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    def register_hook(self, hook: Callable[[Any, Any], Any]) -> Any:
+        """hook(grad_inputs, grad_outputs) of the gradients in the order of next_functions. NotImplementedError where
+        norch computes them in several nodes."""
+        real, order = self._real, self._order()
+        if order == [(i, False) for i in range(len(real.edges))]:
+            return real.register_hook(hook)
+
+        def reordered(inputs: Any, outputs: Any) -> Any:
+            given = tuple([_turned(None if at is None else inputs[at], turns) for at, turns in order])
+            changed = hook(given, outputs)
+            if changed is None:
+                return None
+            back = {at: _turned(g, turns) for (at, turns), g in zip(order, changed, strict=True)}
+            return tuple([back.get(at, g) for at, g in enumerate(inputs)])
+
+        return real.register_hook(reordered)
+
+    def register_prehook(self, hook: Callable[[Any], Any]) -> Any:
+        if self._path:
+            raise NotImplementedError(
+                f"{self.name()}: norch computes it in the node {self._real!r}, and has no hooks on it"
+            )
+        return self._real.register_prehook(hook)
+
+    def _order(self) -> list[tuple[int | None, bool]]:
+        """Of each input, the edge of norch's node that it is, and whether as a transposed matrix."""
+        edges, order = list(self._real.edges), []
+        for to in self._tree[2]:
+            turns = isinstance(to, tuple) and to[0] == "TBackward0"
+            to = to[2][0] if turns else to
+            at = next((i for i, edge in enumerate(edges) if edge is to), None)
+            if self._path or (at is None and to is not None):
+                raise NotImplementedError(
+                    f"{self.name()}: norch computes it in the node {self._real!r}, with others, and has no hooks on it"
+                )
+            order.append((at, turns))
+        return order
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(name for name in dir(self._real) if name[:7] == "_saved_")]
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+
+_existing: WeakValueDictionary[Any, Shown] = WeakValueDictionary()
+
+
+def shown(node: _Node | None) -> Any:
+    """A node of norch as PyTorch shows it: the same object while something holds it."""
+    if node is None or type(node) is Leaf:
+        return node
+    if isinstance(node, Output) or type(node).__name__ == "Connect":
+        return shown(node.edges[0])
+    return _existing.get((node.seq, ())) or _made(node, _tree_of(node), ())
+
+
+def _made(real: _Node, tree: Tree, path: tuple[int, ...]) -> Shown:
+    found = _existing.get((real.seq, path))
+    if found is None:
+        found = _existing[real.seq, path] = _class(tree[0])(real, tree, path)
+    return found
+
+
+@cache
+def _class(name: str) -> type[Shown]:
+    return type(name, (Shown,), {"__slots__": (), "__module__": "builtins"})
+
+
+def _leads_on(tree: Tree) -> bool:
+    return any(map(_leads_on, tree[2])) if isinstance(tree, tuple) else tree is not None
+
+
+def _turned(g: Any, turns: bool) -> Any:
+    return g if g is None or not turns else g.t()
+
+
+# ---- nodes.txt -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _rules() -> dict[str, list[tuple[Tree, Tree]]]:
+    """{class of the first node: [(nodes of norch, nodes of PyTorch)]}."""
+    found: dict[str, list[tuple[Tree, Tree]]] = {}
+    with open(os.path.join(HERE, "nodes.txt")) as file:
+        for line in file:
+            if line.strip() and line[0] != "#":
+                left, right = (_read(text.strip()) for text in line.split(" = "))
+                found.setdefault(left[0], []).append((left, right))
+    return found
+
+
+def _read(text: str) -> Tree:
+    def tree(at: int) -> tuple[Tree, int]:
+        match = _TOKEN.match(text, at)
+        assert match, text
+        name, tag, opens = match.groups()
+        at = match.end()
+        if not opens:
+            return (None if name == "." else name), at
+        inner = []
+        while text[at] != ")":
+            one, at = tree(at)
+            inner.append(one)
+        return (name, tag, inner), at + 1
+
+    return tree(0)[0]
+
+
+def _fits(pattern: Tree, node: _Node | None, found: dict[str, Any]) -> bool:
+    if pattern is None:
+        return node is None
+    if isinstance(pattern, str):
+        found[pattern] = node
+        return True
+    name, tag, inner = pattern
+    if node is None or type(node).__name__ != name or len(node.edges) != len(inner):
+        return False
+    return (tag is None or tag == _read_of(node)) and all(map(_fits, inner, node.edges, [found] * len(inner)))
+
+
+def _filled(form: Tree, found: dict[str, Any]) -> Tree:
+    if not isinstance(form, tuple):
+        return None if form is None else found[form]
+    return _in_full(form[0]), None, [_filled(one, found) for one in form[2]]
+
+
+@cache
+def _in_full(name: str) -> str:
+    return name if "Backward" in name or name == "CopySlices" else f"{name}Backward0"
+
+
+def _tree_of(node: _Node) -> Tree:
+    name = type(node).__name__
+    if isinstance(node, Function):
+        return f"{name}Backward", None, node.edges
+    if name == "Region" and _read_of(node) == "region":
+        return _indexed(node)
+    for pattern, form in _rules().get(name, ()):
+        found: dict[str, Any] = {}
+        if _fits(pattern, node, found):
+            return _filled(form, found)
+    return _in_full(re.sub(r"\d[a-z]", lambda found: found[0].upper(), name)), None, node.edges
+
+
+def _indexed(node: Any) -> Tree:
+    """x[...] of integers and slices: a node for each, the first one the innermost."""
+    index = _saved_by(node)["arguments"][0]
+    tree: Tree = node.edges[0]
+    for one in index if isinstance(index, tuple) else (index,):
+        if one is not Ellipsis and (one != slice(None) or type(index) is slice):
+            name = "Slice" if isinstance(one, slice) else "Unsqueeze" if one is None else "Select"
+            tree = f"{name}Backward0", None, [tree]
+    return tree if isinstance(tree, tuple) else ("SliceBackward0", None, [tree])
+
+
+# ---- what a node saved ---------------------------------------------------------------------------------------------
+
+
+def _read_of(node: Any) -> str | None:
+    """What the word behind a colon in nodes.txt is compared with: None where backward() has freed the values."""
+    saved = _saved_by(node)
+    read = _READ.get(type(node).__name__, _operands)
+    return read(saved) if saved else None
+
+
+def _saved_by(node: Any) -> dict[str, Any]:
+    return dict(zip(node.save_plan.saves, node._saved)) if hasattr(node, "save_plan") and node._saved else {}
+
+
+def _operands(saved: dict[str, Any]) -> str | None:
+    if getattr(saved.get("a"), "_weak", False):
+        return "of_number"
+    numbers = any(getattr(saved.get(name), "_weak", False) for name in "bc")
+    return "number" if numbers or not {"a", "b"} & saved.keys() else None
+
+
+def _view(saved: dict[str, Any]) -> str | None:
+    step: Any = saved.get("step")
+    arguments: Any = saved.get("arguments")
+    if step is None or step.__name__ != "squeeze" or arguments == (None,):
+        return step and step.__name__
+    return "squeeze_dims" if isinstance(arguments[0], (tuple, list)) else "squeeze_dim"
+
+
+def _rank(*names: str) -> Callable[[dict[str, Any]], str]:
+    """The numbers of dimensions of saved tensors."""
+    return lambda saved: ",".join([str(getattr(saved.get(name), "ndim", "")) for name in names])
+
+
+def _normalized(saved: dict[str, Any]) -> str:
+    if not saved["centered"]:
+        return "rms"
+    return "layer" if saved["axes"] > 0 else "groups" if saved["weight"] is None else "group"
+
+
+_READ: dict[str, Callable[[dict[str, Any]], str | None]] = {
+    "Reshape": _view,
+    "Region": _view,
+    "Linear": _rank("x"),
+    "Matmul": _rank("a", "b"),
+    "Nll": lambda saved: str(len(saved["x_meta"].shape)),
+    "Normalize": _normalized,
+    "MaxPool": lambda saved: f"{len(saved['x_meta'].shape) - 2}d",
+    "AvgPool": lambda saved: f"{len(saved['x_meta'].shape) - 2}d",
+    "Interpolate": lambda saved: str(saved["index"].shape[0]),
+    "Pad": lambda saved: f"{saved.get('mode')}{len(saved['before'])}",
+} | dict.fromkeys(("Sum", "Mean", "Prod"), lambda saved: None if saved.get("axes") is None else "dim")  # fmt: skip
+
+
+# ---- the door ------------------------------------------------------------------------------------------------------
+
+
+def new_edge(cls: Any, node: Any, output_nr: int, ownership_token: Any = None) -> GradientEdge:
+    """GradientEdge(), of a node of either graph."""
+    if isinstance(node, Shown):
+        if node._path:
+            raise NotImplementedError(f"GradientEdge: norch computes {node.name()} in the node {node._real!r}")
+        node = node._real
+    return tuple.__new__(cls, (node, output_nr, ownership_token))
