@@ -52,8 +52,10 @@ demo: $(VENV)/ready-examples  ## trains a model on real handwritten digits and d
 # On all cores; ARGS="-n 0" runs in one process, for --pdb and -s.
 PYTEST = $(RUN) -m pytest -n auto --maxprocesses=8
 
-test: $(VENV)/ready-test  ## the test suite (ARGS="-k matmul": a part of it)
-	$(Q)$(PYTEST) $(ARGS)
+# tests/parts.py has samples of what is repeated over dtypes, shapes and modes; ALL=1 runs all of it.
+SAMPLED = $(if $(ALL),,NORCH_TEST_PART=$${NORCH_TEST_PART-sampled})
+test: $(VENV)/ready-test  ## the test suite, with samples of what is repeated over dtypes, shapes and modes (ALL=1: all; ARGS="-k matmul": a part)
+	$(Q)$(SAMPLED) $(PYTEST) $(ARGS)
 
 # tests/parts.py chooses. float32 alone; and pytest keeps what it makes of the tests, 7 CPU seconds for each process otherwise.
 FAST = $(if $(PART),,NORCH_TEST_PART=fast NORCH_TEST_TORCH=0) NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32}

@@ -1,25 +1,25 @@
 # Tests under other circumstances than `make test`: ISA builds, sanitizers, the simulated device, other libraries.
 .PHONY: test-isa sanitize sanitize-threads test-cudasim sanitize-cudasim test-ecosystem mutate
-# The suite's kernel tests on each ISA build that this machine can run, or on some of them (RUN_ISAS="baseline avx2").
+# The suite's kernel tests on each ISA build that this machine can run, or on some of them (RUN_ISAS="baseline avx2"); ALL=1 as of `make test`.
 RUN_ISAS ?= $(ISAS)
 KERNEL_TESTS = $(shell grep -l mark.kernel tests/*/*.py)
 test-isa: $(VENV)/ready-test  ## the kernel tests, once for each ISA build that this machine runs
 	@runs=" $$($(RUN) -c 'import ctypes; say = ctypes.CDLL("$(LIB)").norch_isa_builds; say.restype = ctypes.c_char_p; print(say().decode())') "; \
 	for isa in $(RUN_ISAS); do case "$$runs" in \
-	    *" $$isa "*) echo "NORCH_ISA=$$isa"; NORCH_ISA=$$isa NORCH_TEST_DTYPES=float32,float64 $(PYTEST) -q -m "kernel and not slow" $(KERNEL_TESTS) $(ARGS) || exit 1 ;; \
+	    *" $$isa "*) echo "NORCH_ISA=$$isa"; NORCH_ISA=$$isa NORCH_TEST_DTYPES=float32,float64 $(SAMPLED) $(PYTEST) -q -m "kernel and not slow" $(KERNEL_TESTS) $(ARGS) || exit 1 ;; \
 	    *) echo "NORCH_ISA=$$isa: built, but not run, for this machine has no $$isa" ;; esac; done
 
 # ASan stops where an allocation is refused unless told not to, and Python itself never frees all it has.
 SANITIZED := build/sanitize/libnorch.so
-# SANITIZE_CC=clang takes half the time of gcc; it needs clang's runtime (Debian: libclang-rt-dev). Of the rest the build
-# for AVX-512 would take half, so that only ALL=1 has it.
+# SANITIZE_CC=clang takes half the time of gcc; it needs clang's runtime (Debian: libclang-rt-dev). Of the ISA builds only
+# ALL=1 has those of a release; without it there is one, as of `make dev`, with the instructions of this machine.
 SANITIZE_CC ?= $(CC)
 RUNTIMES = $(shell for library in $(if $(findstring clang,$(shell $(SANITIZE_CC) --version)),libclang_rt.asan-$(firstword $(subst -, ,$(MACHINE))).so,\
     libasan.so libubsan.so); do $(SANITIZE_CC) -print-file-name=$$library; done)
 
-SANITIZED_PART = $(if $(ALL),,NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-bool,int64,float16,float32})
-sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-behaviour sanitizers (ALL=1: all dtypes, slow tests and AVX-512)
-	@$(MAKE) --no-print-directory CC="$(SANITIZE_CC)" BUILD=build/sanitize LIB=$(SANITIZED) WITHOUT_ISA=$(if $(ALL),,avx512) \
+SANITIZED_PART = $(SAMPLED) $(if $(ALL),,NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-bool,int64,float16,float32})
+sanitize: $(VENV)/ready-test  ## the test suite under the address and undefined-behaviour sanitizers (ALL=1: all dtypes, slow tests and ISA builds)
+	@$(MAKE) --no-print-directory CC="$(SANITIZE_CC)" BUILD=build/sanitize LIB=$(SANITIZED) $(if $(ALL),,DEV=1) \
 	    SANITIZE=address,undefined,float-cast-overflow $(SANITIZED)
 	$(Q)LD_PRELOAD="$(RUNTIMES)" ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc NORCH_TEST_TORCH=0 $(SANITIZED_PART) NORCH_LIBRARY="$(CURDIR)/$(SANITIZED)" \
@@ -34,9 +34,9 @@ sanitize-threads: $(VENV)/ready-test  ## the tests of threads under the thread s
 	$(Q)LD_PRELOAD="$(shell $(CC) -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1 NORCH_NUM_THREADS=4 NORCH_TEST_TORCH=0 \
 	    NORCH_LIBRARY="$(CURDIR)/$(THREADED)" $(RUN) -m pytest -q tests/library/test_threads.py -k "not fork and not child and not index_that_another" $(ARGS)
 
-# The suite on the device "cuda", which the simulation stands for: over two dtypes and without the tests that are slow, or
-# about the process's memory, unless ALL=1 asks for every case.
-SIM_PART = $(if $(ALL),,NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-int64,float32})
+# The suite on the device "cuda", which the simulation stands for: samples of it over two dtypes, without the tests that are
+# slow, or about the process's memory, unless ALL=1 asks for every case.
+SIM_PART = $(SAMPLED) $(if $(ALL),,NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-int64,float32})
 test-cudasim: $(VENV)/ready-test cudasim  ## the test suite on the device "cuda", simulated on the CPU (ALL=1: all dtypes, and slow tests)
 	$(Q)$(SIM_PART) NORCH_CUDA_LIBRARY="$(CURDIR)/$(SIM_LIB)" NORCH_TEST_DEVICE=cuda $(PYTEST) $(if $(ALL),,-m "not slow and not resident") $(ARGS)
 

@@ -3,7 +3,7 @@
 NORCH_TEST_TORCH=0 leaves out what needs PyTorch, as if it were not installed; the end of a run says how much that
 was. NORCH_TEST_DEVICE=cuda makes every tensor that names no device on that device: so `make test-cudasim` runs the
 suite on the simulated backend. What a test reads as a NumPy array is copied to the CPU then; tests marked `host` are
-about the CPU, and are left out. NORCH_TEST_PART=fast runs what parts.py says.
+about the CPU, and are left out. NORCH_TEST_PART=sampled, or fast, runs what parts.py says.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def on_the_device(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if parts.FAST:
+    if parts.PART != "all":
         config.pluginmanager.register(parts.Chosen())
 
 

@@ -49,7 +49,7 @@ def laid_out(array: Any, source: Any) -> Any:
     return np.array(array.transpose(order), order="C").transpose(np.argsort(order))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(products())
 def test_like_numpy(problem: tuple[str, list[Any]]) -> None:
     equation, arrays = problem

@@ -167,7 +167,7 @@ def test_a_mask_without_elements_fits_its_axes(before: tuple[Any, ...]) -> None:
             _ = norch.tensor(array)[(*before, mask)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_like_numpy(data: Any) -> None:
     array = numbered(data.draw(shapes()))
@@ -188,7 +188,7 @@ def test_like_numpy(data: Any) -> None:
     assert lib.norch_shares_storage(found, x) == basic
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_written_like_numpy(data: Any) -> None:
     array = numbered(data.draw(shapes()))
@@ -222,7 +222,7 @@ def test_written_like_numpy(data: Any) -> None:
     assert_close(x, array, rtol=0, atol=0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_gradients_like_torch(torch: Any, data: Any) -> None:
     array = numbered(data.draw(shapes()))

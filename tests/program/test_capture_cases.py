@@ -126,7 +126,7 @@ def machine(steps, state):
     return run
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs())
 def test_random_programs(steps):
     found = []

@@ -140,7 +140,7 @@ def machine(steps, state, wide, bias):
     return run
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(programs())
 def test_random_programs(drawn):
     shape, steps = drawn

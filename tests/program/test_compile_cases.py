@@ -51,7 +51,7 @@ def test_cases() -> None:
     assert len(refused) <= 0.05 * len(CASES), refused
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(programs())
 def test_random_programs(steps) -> None:
     found = []

@@ -278,7 +278,7 @@ def test_each_walk(kind, how):
         check((kind, [(how, walk, "none")] * 8))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs())
 def test_random_programs(drawn):
     check(drawn)

@@ -42,6 +42,7 @@ def test_tables_and_numbers(tmp_path: Path) -> None:
     assert all(row["numpy"]["low"] <= row["numpy"]["ratio"] <= row["numpy"]["high"] for row in kept["rows"])
 
 
+@pytest.mark.long
 def test_the_charts(tmp_path: Path) -> None:
     pytest.importorskip("numpy")
     pytest.importorskip("matplotlib")
@@ -178,6 +179,7 @@ def test_small_calls() -> None:
     assert "x.exp()" in done.stdout and "one number each: geometric mean" in done.stdout
 
 
+@pytest.mark.long
 def test_the_sweep_times_calls_of_the_tests_and_of_the_pages(torch: object) -> None:
     words = ["--only", "hardsigmoid", "--only", "t.eye(n, n, dtype=d)"]
     done = run("benchmarks", "--quick", "--against", "torch", "--only", "sweep", *words)

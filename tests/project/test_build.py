@@ -267,6 +267,7 @@ def test_the_wheel_fits_any_python_and_carries_the_library(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_without_a_compiler_pip_says_what_to_install(tmp_path):
     source = checkout(tmp_path / "source")
     env = {**BARE, "CC": "no-such-compiler"}

@@ -71,18 +71,21 @@ def output_of(name: str, folder: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long  # .ci/run has `make demo`
 def test_digits_are_read(tmp_path: Path) -> None:
     found = re.fullmatch(r"test accuracy: (\d+\.\d)%", output_of("digits", tmp_path).splitlines()[-1])
     assert found is not None and float(found[1]) >= 97
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_digits_are_read_by_a_convolutional_network(tmp_path: Path) -> None:
     found = re.fullmatch(r"test accuracy: (\d+\.\d)%", output_of("cnn_digits", tmp_path).splitlines()[-1])
     assert found is not None and float(found[1]) >= 98
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_map_of_digits_is_drawn(tmp_path: Path) -> None:
     found = re.search(
         r"held-out bound: (\d+\.\d\d) nats\nnearest neighbours of one digit: (\d+\.\d)%",
@@ -120,7 +123,10 @@ def test_a_small_gpt_learns_to_sort() -> None:
             marks=pytest.mark.long,
         ),
         ("resnet_torchvision", ("torchvision", "matplotlib"), r"median error of 104 results: .*", None),
-        ("matrix_factorization", ("sklearn", "matplotlib"), r"less error than .* alone: \d\d\.\d%", "--steps=5"),
+        pytest.param(
+            *("matrix_factorization", ("sklearn", "matplotlib"), r"less error than .* alone: \d\d\.\d%", "--steps=5"),
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_stories_check_themselves(
@@ -153,6 +159,7 @@ def test_what_a_resnet_of_torchvision_needs_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_gpt_that_has_not_learnt_to_write_fails(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = run("examples/gpt_text.py", "--steps=5", "--out", str(tmp_path / "gpt.png"))
@@ -170,6 +177,7 @@ def test_counts_of_characters_are_those_of_the_text(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_digits_fail_when_they_are_not_learnt(tmp_path: Path) -> None:
     for name in NEEDED_BY_DIGITS:
         pytest.importorskip(name)

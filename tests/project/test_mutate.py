@@ -86,6 +86,7 @@ def test_one_in_twenty_may_survive_without_a_reason(monkeypatch, tmp_path, capsy
 
 
 @pytest.mark.slow
+@pytest.mark.long  # as is `make mutate`
 def test_a_bug_is_found():
     """named_modules() that gives a module once although remove_duplicate=False, as a bug of one token in module.py."""
     root = Path(mutate.__file__).parent.parent

@@ -1,4 +1,4 @@
-"""What make test-fast chooses of the suite, and what the end of a run says of tests that were left out."""
+"""What make test and make test-fast choose of the suite, and what the end of a run says of tests that were left out."""
 
 import os
 import re
@@ -36,6 +36,34 @@ def test_parameters_are_chosen_evenly():
     assert parts.some(4, 6) == [0, 1, 2, 3]
     assert parts.some(100, 5) == [0, 20, 40, 60, 80]
     assert parts.first_of_each(["sum", "sum dim=0", "mean", "sum dim=1"]) == [0, 2]
+
+
+def test_a_sample_has_every_value_of_each_parameter():
+    rows = [(x, y) for x in range(10) for y in "abc"]
+    names, values = [str(row) for row in rows], [set(row) for row in rows]
+    kept = parts.covering(names, values)
+    assert set().union(*(values[k] for k in kept)) == {*range(10), *"abc"} and 10 <= len(kept) <= 14
+    assert len(parts.covering(names, values, least=20)) == 20
+
+
+def test_a_sample_has_every_case_and_each_operation_with_every_dtype():
+    dtypes = ("bool", "int64", "float32")
+    variables = {"NORCH_TEST_PART": "sampled", "NORCH_TEST_DTYPES": ",".join(dtypes)}
+    lines = collected("--collect-only", "tests/ops/test_ops.py", "tests/autograd/test_derivatives.py", **variables)
+
+    def found(test):
+        named = [line.partition("[")[2].rstrip("]") for line in lines if f"::{test}[" in line]
+        assert named
+        return named
+
+    values = {tuple(name.rsplit("-", 1)) for name in found("test_values")}
+    pairs = {(case.name, dtype) for case in CASES for dtype in dtypes if dtype in case.dtypes}
+    assert values < pairs and {name for name, _ in values} == {name for name, _ in pairs}
+    assert {(parts.operation(n), d) for n, d in values} == {(parts.operation(n), d) for n, d in pairs}
+    edges = [name.rsplit("-", 1)[0] for name in found("test_edge_values")]
+    assert sorted(edges) == sorted(case.name for case in CASES if case.edges and {*case.dtypes} & {*dtypes})
+    gradients = [parts.operation(name) for name in found("test_gradients")]
+    assert sorted(gradients) == sorted({parts.operation(case.name) for case in CASES if case.grad})
 
 
 def test_every_operation_is_among_the_fast_tests():
