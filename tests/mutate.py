@@ -4,6 +4,7 @@
     make mutate ARGS="norch/autograd -n 50 --seed 3"   files, their number of mutants, another sample
     make mutate ARGS="norch/nn/module.py:120"          every mutant of a line
     make mutate ARGS="norch/amp --tests 'amp optim'"   only with the tests of these names
+    NORCH_TEST_PART=sampled make mutate                with the tests of make test, not of make test-fast
 
 A mutant negates a condition, exchanges `and` and `or`, leaves an operand of them out, exchanges comparisons (`<` with
 `<=`, `is` with `is not`, `in` with `not in` ...), leaves an early return out, or exchanges 0 and 1, True and False.
@@ -44,7 +45,10 @@ from typing import Any, NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = "norch/autograd norch/program norch/amp norch/optim norch/nn/module.py csrc/program csrc/python"
+FILES = (
+    "norch/autograd norch/program norch/amp norch/optim norch/sparse norch/nn/module.py norch/ops/_out.py"
+    " csrc/program csrc/python"
+)
 # Files of tests/ whose tests may notice a mutant, by the folder of its file.
 TESTS = {
     "norch/autograd": "anomaly autograd checkpoint complex derivatives function functional grad_mode gradient_edge"
@@ -55,6 +59,8 @@ TESTS = {
     "norch/nn": "error_notes hooks modules nn parametrize saving shared_memory",
     "norch/nn/_watch": "epilogue fx private_modules summary",
     "norch/nn/quantization": "quantization",
+    "norch/sparse": "construction sparse sparse_limits training",
+    "norch/ops/_out": "out",
     "norch/distributed": "distributed differ",
     "csrc/program": "capture compile",
     "csrc/python": "amp capture dlpack getitem grad_mode lib profiler vmap",
@@ -581,7 +587,7 @@ def report(results: list[tuple[Mutant, str]]) -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    os.environ["NORCH_TEST_PART"] = "fast"
+    os.environ.setdefault("NORCH_TEST_PART", "fast")
     os.environ["OMP_NUM_THREADS"] = "1"  # PyTorch's threads do not outlive a fork, which would wait for them
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     ctypes.CDLL(None).setpriority(0, 0, 15)  # other work goes first
