@@ -17,6 +17,12 @@ def test_an_infinity_stays_where_it_is() -> None:
     assert x.sparse_mask(mask).to_dense().tolist() == [0.0, math.inf, 0.0]
 
 
+def test_an_attribute_of_strided_memory_is_refused() -> None:
+    x = norch.sparse_coo_tensor([[1]], [1.0], (3,))
+    with pytest.raises(NotImplementedError, match="nbytes: norch does not compute it of sparse tensors"):
+        x.nbytes  # noqa: B018  (an attribute that raises)
+
+
 def test_a_mask_of_no_element_has_a_gradient() -> None:
     x = norch.sparse_coo_tensor(norch.zeros(1, 0, dtype=norch.int64), norch.zeros(0), (3,), requires_grad=True)
     mask = norch.sparse_coo_tensor([[0, 1]], [1.0, 1.0], (3,))
