@@ -273,9 +273,9 @@ def check(drawn):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("how", ["leaf", "other", "same"])
-def test_each_walk(kind, how):
-    for walk in WALKS:
-        check((kind, [(how, walk, "none")] * 8))
+@pytest.mark.parametrize("walk", WALKS)
+def test_each_walk(walk, how, kind):
+    check((kind, [(how, walk, "none")] * 8))
 
 
 @settings(max_examples=30, deadline=None)
@@ -290,9 +290,11 @@ def late(walk):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_walks_that_replays_cannot_make(kind):
-    for walk in ("twice", "penalty", "hessian", "hook_result", "retain_grad", "grad_parts", "mixed", "fails", "some"):
-        check((kind, late(walk)))
+@pytest.mark.parametrize(
+    "walk", ["twice", "penalty", "hessian", "hook_result", "retain_grad", "grad_parts", "mixed", "fails", "some"]
+)
+def test_walks_that_replays_cannot_make(walk, kind):
+    check((kind, late(walk)))
 
 
 def inside(x):
