@@ -23,6 +23,14 @@ def test_an_attribute_of_strided_memory_is_refused() -> None:
         x.nbytes  # noqa: B018  (an attribute that raises)
 
 
+def test_copies_between_dense_and_sparse_are_refused() -> None:
+    x, dense = norch.sparse_coo_tensor([[1]], [1.0], (3,)), norch.ones(3)
+    for to, source in ((x, dense), (dense, x)):
+        with pytest.raises(NotImplementedError, match="copy_ between dense and sparse tensors"):
+            to.copy_(source)
+    assert dense.tolist() == [1.0, 1.0, 1.0] and x._nnz() == 1
+
+
 def test_a_mask_of_no_element_has_a_gradient() -> None:
     x = norch.sparse_coo_tensor(norch.zeros(1, 0, dtype=norch.int64), norch.zeros(0), (3,), requires_grad=True)
     mask = norch.sparse_coo_tensor([[0, 1]], [1.0, 1.0], (3,))
