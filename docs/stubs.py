@@ -83,7 +83,7 @@ def origin(module: str, name: str) -> tuple[str, str]:
 def stands_in_text(thing: Any) -> bool:
     """Whether a class or function is defined or annotated by a statement of its module that type checkers can read."""
     nodes = definitions(thing.__module__).get(thing.__name__)
-    if hasattr(thing, "takes_out") or hasattr(thing, "optional_results"):
+    if hasattr(thing, "takes_out") or hasattr(thing, "makes") or hasattr(thing, "optional_results"):
         return False
     if not isinstance(nodes, list) or not isinstance(nodes[0], (ast.ClassDef, ast.FunctionDef, ast.AnnAssign)):
         return False

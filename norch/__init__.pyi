@@ -18,7 +18,6 @@ from norch.compat.typed_storage import TypedStorage as TypedStorage
 from norch.device import device as device, get_default_device as get_default_device, set_default_device as set_default_device
 from norch.dtype import can_cast as can_cast, dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, memory_format as memory_format, promote_types as promote_types, set_default_dtype as set_default_dtype
 from norch.errors import ArgumentError as ArgumentError, BoundsError as BoundsError, CaptureError as CaptureError, DTypeError as DTypeError, DeviceError as DeviceError, DivisionError as DivisionError, Error as Error, LinAlgError as LinAlgError, MetaError as MetaError, OutOfMemoryError as OutOfMemoryError, ShapeError as ShapeError
-from norch.fft._stft import bartlett_window as bartlett_window, blackman_window as blackman_window, hamming_window as hamming_window, hann_window as hann_window, kaiser_window as kaiser_window
 from norch.func import vmap as vmap
 from norch.nn.functional._dropout import dropout as dropout
 from norch.nn.functional._vision import channel_shuffle as channel_shuffle, pixel_shuffle as pixel_shuffle, pixel_unshuffle as pixel_unshuffle
@@ -35,7 +34,6 @@ from norch.ops.composed.shape import block_diag as block_diag, broadcast_shapes 
 from norch.ops.composed.statistics import cumulative_trapezoid as cumulative_trapezoid, trapezoid as trapezoid
 from norch.ops.composed.type_properties import typename as typename
 from norch.ops.conv import Sizes
-from norch.ops.create import empty_strided as empty_strided, scalar_tensor as scalar_tensor, tril_indices as tril_indices, triu_indices as triu_indices
 from norch.ops.linalg import factor, householder
 from norch.ops.linalg.factor import lu_result
 from norch.ops.linalg.solve import slogdet_result
@@ -113,6 +111,7 @@ def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any: """Views with at lea
 def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any: """Views with at least 2 axes: of one tensor, or a tuple of those of several."""
 def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any: """Views with at least 3 axes: of one tensor, or a tuple of those of several."""
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.complex = ..., alpha: builtins.complex = ..., out: Tensor | None = ...) -> Tensor: """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm()."""
+def bartlett_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """A triangle from 0 over 1 back to 0. periodic: without the last element of a window of one more, for stft()."""
 def bernoulli(input: Tensor, p: builtins.float | Tensor | None = ..., *, generator: Generator | None = ..., out: Tensor | None = ...) -> Tensor: """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0."""
 bfloat16: dtype
 def bincount(input: Tensor, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor: """How often each of 0, 1, ... occurs in input, a vector of integers that are not negative: at least minlength counts."""
@@ -122,6 +121,7 @@ def bitwise_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Each b
 def bitwise_or(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a | b, for integers and bool."""
 def bitwise_right_shift(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a / 2**b rounded down; for b < 0 its sign: 0 or -1."""
 def bitwise_xor(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a ^ b, for integers and bool."""
+def blackman_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic: as for bartlett_window()."""
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor: """Products of matrices pair by pair, (B, M, K) and (B, K, N)."""
 bool: dtype
 def broadcast_to(input: Tensor, *sizes_: Any, size: Any = ...) -> Tensor: """input.expand(size)."""
@@ -193,6 +193,7 @@ e: builtins.float
 def einsum(equation: Any, *operands: Tensor | Any) -> Tensor: """The product of the operands' elements, summed over all labels that the output lacks."""
 def empty(*shape: Any, size: Any = ..., dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor: """A tensor of undefined elements: whatever the memory held."""
 def empty_like(input: Tensor, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ..., memory_format: Any = ...) -> Tensor: """Undefined elements in the shape and dtype of input, on its device."""
+def empty_strided(size: Any, stride: Any, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """A tensor of undefined elements with the given strides, which must not be negative."""
 def eq(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a == b."""
 def equal(input: Tensor, other: Tensor) -> builtins.bool: """Whether both have the same shape and the same elements; NaN equals nothing."""
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
@@ -231,6 +232,8 @@ def greater(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tens
 def greater_equal(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a >= b."""
 def gt(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """Where a > b."""
 half: dtype
+def hamming_window(window_length: builtins.int, periodic: builtins.bool = ..., alpha: builtins.float = ..., beta: builtins.float = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """alpha - beta cos(2 pi n / N). periodic: as for bartlett_window()."""
+def hann_window(window_length: builtins.int, periodic: builtins.bool = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """sin^2(pi n / N). periodic: as for bartlett_window()."""
 def hardshrink(input: Tensor, lambd: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor: """input, but 0 where |input| <= lambd. Floats only."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = ...) -> Tensor: """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN)."""
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor: """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float."""
@@ -270,6 +273,7 @@ def isneginf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where inp
 def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """Where input is +inf."""
 def isreal(input: Tensor) -> Tensor: """Where the imaginary part is 0: everywhere in a real tensor."""
 def istft(input: Tensor, n_fft: builtins.int, hop_length: builtins.int | None = ..., win_length: builtins.int | None = ..., window: Tensor | None = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: builtins.int | None = ..., return_complex: builtins.bool = ...) -> Tensor: """The signal (L) or (B, L) of which stft() with these arguments gives input, complex, as near as there is one."""
+def kaiser_window(window_length: builtins.int, periodic: builtins.bool = ..., beta: builtins.float = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic: as for bartlett_window()."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The Kronecker product: every element of input times all of other, block by block along each axis."""
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> kthvalue_result: """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest."""
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor: """The least common multiples of integers, not negative; 0 where either is 0."""
@@ -425,6 +429,7 @@ def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
 def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """leaky_relu() with a random slope per element, uniform in [lower, upper), in training, and with the mean of both otherwise (Xu et al. 2015). Floats only."""
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor: """rrelu() in place."""
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """1 / sqrt(x). Integers become floats."""
+def scalar_tensor(s: builtins.float, *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """A number as a 0-d tensor, of the default dtype unless given."""
 def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Operand | None = ..., *, value: Any = ..., reduce: str | None = ..., out: Tensor | None = ...) -> Tensor: """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, likewise for the others; of several writes the last one stays."""
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Operand, *, out: Tensor | None = ...) -> Tensor: """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, likewise for the others."""
 def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor: """A copy of x with src[i][j] reduced into out[index[i][j]][j] for dim 0 (likewise for the others), by "sum", "prod", "mean", "amax" or "amin"; include_self says whether x's own elements take part."""
@@ -477,7 +482,9 @@ def transpose(input: Tensor, dim0: Any, dim1: builtins.int | None = ...) -> Tens
 trapz = trapezoid
 def triangular_solve(input: Tensor, A: Tensor, upper: builtins.bool = ..., transpose: builtins.bool = ..., unitriangular: builtins.bool = ..., *, out: tuple[Tensor, ...] | None = ...) -> triangular_solve_result: """(solution, A) of A X = input, or A^T X = input with transpose; linalg.solve_triangular() has the other order."""
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """The lower triangle of matrices, up to a diagonal; zeros above."""
+def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row."""
 def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor: """The upper triangle of matrices, from a diagonal on; zeros below."""
+def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: dtype | None = ..., device: DeviceLike = ..., requires_grad: builtins.bool = ..., layout: Any = ..., pin_memory: builtins.bool = ...) -> Tensor: """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row."""
 def true_divide(input: Operand, other: Operand, *, out: Tensor | None = ...) -> Tensor: """a / b as floats."""
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor: """x without its fraction."""
 uint8: dtype

@@ -78,7 +78,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     for dual, tangent in duals:
         if dual is tensor:
             return UnpackedDualTensor(tensor, tangent)
-    weights = zeros_like(tensor, requires_grad=True)
+    weights = zeros_like(tensor).requires_grad_()
     found = grad(tensor, [dual for dual, _ in duals], weights, create_graph=True, allow_unused=True)
     used = [(g, tangent) for g, (_, tangent) in zip(found, duals) if g is not None]
     if not used:

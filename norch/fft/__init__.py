@@ -24,15 +24,15 @@ from ..dtype import get_default_dtype
 from ..errors import ArgumentError, BoundsError, DTypeError
 from ..ops._arguments import named_function
 from ..ops._autocast import autocast
-from ..ops._entry import rename_errors
 from ..ops._operand import tensor_of
+from ..ops._out import makes
 from ..ops._public import publish_operations
 from ..ops.composed.pad import constant_pad_nd
 from ..ops.composed.shape import roll
 from ..ops.copy import cat
 from ..ops.create import dtype_or_default, zeros
 from ..ops.linalg.lapack import call
-from ..ops.values import finished, iota
+from ..ops.values import iota, on_device
 from ..tensor import Tensor
 
 __all__ = [
@@ -110,8 +110,7 @@ def _of_real(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
 
 
 @differentiable(
-    "rfft",
-    grad=lambda g, x_meta, dim, norm: _complex(_fitted(g, dim, x_meta.shape[dim]), (dim,), False, norm).real,
+    "rfft", grad=lambda g, x_meta, dim, norm: _complex(_fitted(g, dim, x_meta.shape[dim]), (dim,), False, norm).real
 )
 def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
     """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
@@ -340,17 +339,8 @@ def _size(name: str, n: Any) -> int:
     return count
 
 
-@rename_errors
-def fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@makes
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the numbers of fft(), in cycles per unit, for samples d apart: the negative ones last.
 
     >>> norch.fft.fftfreq(4)
@@ -359,20 +349,11 @@ def fftfreq(
     count, wanted, like = _size("fftfreq", n), dtype_or_default(dtype), zeros(0, device="cpu")
     positive = (count + 1) // 2
     steps = cat((iota(positive, like), iota(count // 2, like, first=-(count // 2))))
-    return finished(steps.to(wanted) / (count * d), device, requires_grad, layout, pin_memory)
+    return on_device(steps.to(wanted) / (count * d), device)
 
 
-@rename_errors
-def rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@makes
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The frequencies of the n // 2 + 1 numbers of rfft(), for samples d apart.
 
     >>> norch.fft.rfftfreq(4)
@@ -380,7 +361,7 @@ def rfftfreq(
     """
     count = _size("rfftfreq", n)
     steps = iota(count // 2 + 1, zeros(0, device="cpu"))
-    return finished(steps.to(dtype_or_default(dtype)) / (count * d), device, requires_grad, layout, pin_memory)
+    return on_device(steps.to(dtype_or_default(dtype)) / (count * d), device)
 
 
 def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:

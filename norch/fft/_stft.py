@@ -15,19 +15,17 @@ from ..dtype import float64
 from ..errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ..ops._entry import rename_errors
 from ..ops._operand import tensor_of
+from ..ops._out import makes
 from ..ops.complex import view_as_real
 from ..ops.composed.pad import pad
 from ..ops.create import arange, dtype_or_default, ones
 from ..ops.special import i0
-from ..ops.values import as_asked
 from ..tensor import Tensor
 
 # ---- windows ---------------------------------------------------------------------------------------------------------
 
 
-def _window(
-    name: str, formula: Any, length: Any, periodic: bool, dtype: DType | None, device: Any, asked: tuple[Any, ...]
-) -> Tensor:
+def _window(name: str, formula: Any, length: Any, periodic: bool, dtype: DType | None, device: Any) -> Tensor:
     """formula(n, N) over n = 0 ... N for a window of N + 1 elements, of which a periodic one lacks the last."""
     kind = dtype_or_default(dtype)
     if not kind.is_floating_point:
@@ -35,16 +33,13 @@ def _window(
     if (count := int64(length, f"{name}: window_length")) < 0:
         raise ArgumentError(f"{name}: window_length must not be negative, got {count}")
     if count < 2:
-        values = ones(count, dtype=kind, device=device)
-    else:
-        last = count if periodic else count - 1
-        values = formula(arange(count, dtype=float64, device=device), last).to(kind)
-    return as_asked(values, *asked)
+        return ones(count, dtype=kind, device=device)
+    return formula(arange(count, dtype=float64, device=device), count if periodic else count - 1).to(kind)
 
 
+@makes(out=False)
 def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A triangle from 0 over 1 back to 0. periodic: without the last element of a window of one more, for stft().
 
@@ -52,14 +47,12 @@ def bartlett_window(
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     triangle = lambda n, last: 1 - (n * (2 / last) - 1).abs()  # noqa: E731
-    return _window(
-        "bartlett_window", triangle, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
-    )
+    return _window("bartlett_window", triangle, window_length, periodic, dtype, device)
 
 
+@makes(out=False)
 def hann_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """sin^2(pi n / N). periodic: as for bartlett_window().
 
@@ -67,12 +60,13 @@ def hann_window(
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     square = lambda n, last: (n * (math.pi / last)).sin().square()  # noqa: E731
-    return _window("hann_window", square, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory))
+    return _window("hann_window", square, window_length, periodic, dtype, device)
 
 
+@makes(out=False)
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
     """alpha - beta cos(2 pi n / N). periodic: as for bartlett_window().
 
@@ -80,14 +74,12 @@ def hamming_window(
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
     cosine = lambda n, last: alpha - beta * (n * (2 * math.pi / last)).cos()  # noqa: E731
-    return _window(
-        "hamming_window", cosine, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
-    )
+    return _window("hamming_window", cosine, window_length, periodic, dtype, device)
 
 
+@makes(out=False)
 def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
-    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic: as for bartlett_window().
 
@@ -99,14 +91,13 @@ def blackman_window(
         turn = n * (2 * math.pi / last)
         return 0.42 - 0.5 * turn.cos() + 0.08 * (turn * 2).cos()
 
-    return _window(
-        "blackman_window", cosines, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory)
-    )
+    return _window("blackman_window", cosines, window_length, periodic, dtype, device)
 
 
+@makes(out=False)
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
-    device: DeviceLike = None, requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+    device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
     """i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic: as for bartlett_window().
 
@@ -118,7 +109,7 @@ def kaiser_window(
         root = (1 - (n * (2 / last) - 1).square()).clamp(min=0).sqrt()
         return i0(root * beta) / i0(n.new_full((), beta))
 
-    return _window("kaiser_window", bessel, window_length, periodic, dtype, device, (requires_grad, layout, pin_memory))
+    return _window("kaiser_window", bessel, window_length, periodic, dtype, device)
 
 
 # ---- transforms ------------------------------------------------------------------------------------------------------

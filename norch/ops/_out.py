@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from .._binding.library import lib
-from .._package.typing import Any, TypeVar
+from .._package.typing import Any, Tensor, TypeVar, overload
 from .._tensor.handle import Handle
 from ..autograd.autocast import autocast_off, current
 from ..autograd.grad_mode import mode
@@ -23,6 +23,48 @@ def takes_out(function: F) -> F:
     """Declares that the public form of a function takes out=. op(), @method and entry() have a column for it."""
     function.out = True  # type: ignore[attr-defined]
     return function
+
+
+@overload
+def makes(function: F) -> F: ...
+@overload
+def makes(function: None = ..., *, out: bool) -> Callable[[F], F]: ...
+def makes(function: Any = None, *, out: bool = True) -> Any:
+    """Declares that a function makes tensors: its public form takes requires_grad=, layout= and pin_memory= as well,
+    and out= unless said otherwise; errors name it."""
+
+    def declare(function: Any) -> Any:
+        function.makes, function.out = True, out
+        return function
+
+    return declare if function is None else declare(function)
+
+
+def as_asked(out: Any, requires_grad: bool, layout: Any, pin_memory: bool) -> Tensor:
+    """A new tensor in page-locked memory with pin_memory, and as a leaf with requires_grad."""
+    if layout is not None:
+        check_layout(layout)
+    if pin_memory:
+        out = out.pin_memory()
+    return out.requires_grad_() if requires_grad else out
+
+
+def check_layout(layout: Any) -> None:
+    """NotImplementedError for a layout other than norch.strided (or None), which all tensors have."""
+    if layout is not None and str(layout).rpartition(".")[2] != "strided":
+        raise NotImplementedError(f"layout={layout}: norch has strided tensors alone")
+
+
+def asked_of(
+    make: Function,
+    *arguments: Any,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    **named: Any,
+) -> Tensor:
+    """What make gives, by the options of makes()."""
+    return as_asked(make(*arguments, **named), requires_grad, layout, pin_memory)
 
 
 def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
@@ -44,11 +86,11 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
     wants_grad = False
     if takes_dtype and isinstance(out, Handle) and (takes_device or not _is_float_like(out, arguments)):
         named = {"dtype": out.dtype, **named}  # sums, and what makes tensors, compute in that of out
-    if takes_device and isinstance(out, Handle):
-        named = {"device": out.device, **named}
+    if takes_device:
+        named = {"device": out.device, **named} if isinstance(out, Handle) else {**named}
         wants_grad = named.pop("requires_grad", False)
         if wants_grad is not False:
-            detached: Any = lib.norch_alias(out)
+            detached: Any = lib.norch_alias(outs[0])
             detached.requires_grad_(wants_grad)  # an error before anything is written
     result = function(*arguments, **named)
     results = (result,) if isinstance(result, Handle) else tuple(result)

@@ -14,7 +14,8 @@ from types import FunctionType, MappingProxyType
 from .._package.typing import TYPE_CHECKING, Any
 from .._tensor.handle import Handle
 from ._instead import instead, wraps
-from ._out import written
+from ._operand import RENAMED_ERRORS, renamed_error
+from ._out import as_asked, check_layout, written
 from ._rows import is_row
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def is_operation(function: Any, methods: dict[str, Any]) -> bool:
     (_entry.py) notices what this one would. methods: those of Tensor."""
     if type(function) is not FunctionType or not function.__module__.startswith(_OPERATIONS):
         return False
-    if getattr(function, "out", False) or function.__name__ in methods:
+    if getattr(function, "out", False) or hasattr(function, "makes") or function.__name__ in methods:
         return True
     return not hasattr(function, "__wrapped__") and takes_tensors(function)
 
@@ -121,13 +122,17 @@ def _renamed(wrapper: Any, names: tuple[str, ...], defaults: tuple[Any, ...]) ->
 
 
 def _guarded(function: Any, module: str, refusals: Any = TypeError) -> Any:
-    if is_row(function) and code_of(function).co_argcount == 1:
+    if hasattr(function, "makes"):
+        wrapper = _of_maker(function)
+    elif is_row(function) and code_of(function).co_argcount == 1:
         wrapper = _taking_row(function)
     elif (remake := _remake_of(function)) is not None:
         wrapper = remake()
     else:
         wrapper = with_handler(function, refusals, instead)
     wraps(function)(wrapper).__module__ = module
+    if hasattr(function, "makes"):
+        wrapper.__wrapped__ = Signed(function)
     return wrapper
 
 
@@ -223,7 +228,9 @@ _TAKING = {1: _taking_1, 2: _taking_2, 3: _taking_3, 4: _taking_4}
 def _with_out(function: Any, name: str, module: str) -> Function:
     code: Any = code_of(function)
     count, options, inner = code.co_argcount, code.co_kwonlyargcount, function
-    if code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
+    if hasattr(function, "makes"):
+        wrapper = _of_maker(function)
+    elif code.co_flags & _TAKES_MORE or (count, options) not in _WRAPPERS:
         if (remake := _remake_of(function)) is not None:  # its own wrapper takes out=
             wrapper, inner = remake(takes_out=True), function.__wrapped__
         else:
@@ -325,6 +332,38 @@ def _of_any(function: Function) -> Any:
     return wrapper
 
 
+def _of_maker(function: Any) -> Any:
+    """The form of a function that makes tensors (makes() of _out.py)."""
+
+    def wrapper(*arguments: Any, requires_grad: bool = False, **named: Any) -> Any:
+        try:
+            if named and not _RARE.isdisjoint(named):
+                return _made_as_asked(function, arguments, requires_grad, **named)
+            made = function(*arguments, **named)
+            return made.requires_grad_(requires_grad) if requires_grad else made
+        except RENAMED_ERRORS as error:
+            error = renamed_error(error, function.__name__, (*arguments, *named.values()))  # type: ignore[assignment]
+            named |= {"requires_grad": requires_grad} if requires_grad else {}
+            return instead(wrapper, arguments, named, error)
+
+    return wrapper
+
+
+_RARE = frozenset(("out", "layout", "pin_memory"))  # of the options of makes(); the others are parameters
+
+
+def _made_as_asked(
+    function: Any, arguments: tuple[Any, ...], requires_grad: bool, out: Any = None, layout: Any = None,
+    pin_memory: bool = False, **named: Any,
+) -> Any:  # fmt: skip
+    if out is None:
+        return as_asked(function(*arguments, **named), requires_grad, layout, pin_memory)
+    if not function.out:
+        return function(*arguments, out=out, **named)  # which says that it takes none
+    check_layout(layout)
+    return written(function, arguments, {**named, "requires_grad": requires_grad}, out)
+
+
 def _row_of_one(function: Any) -> Any:
     call = function.call
 
@@ -383,7 +422,7 @@ class Signed:
 
     __slots__ = ("__wrapped__",)
 
-    def __init__(self, function: Function):
+    def __init__(self, function: Any):
         self.__wrapped__ = function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -393,7 +432,26 @@ class Signed:
     def __signature__(self) -> Signature:
         import inspect
 
-        return signature_with_out(inspect.signature(self.__wrapped__))
+        signature = inspect.signature(self.__wrapped__)
+        if hasattr(self.__wrapped__, "makes"):
+            signature = _signature_of_maker(signature)
+            if not self.__wrapped__.out:
+                return signature
+        return signature_with_out(signature)
+
+
+def _signature_of_maker(signature: Signature) -> Signature:
+    """A signature with the options of makes() behind device."""
+    import inspect
+
+    parameters = list(signature.parameters.values())
+    at = 1 + list(signature.parameters).index("device")
+    options = (("requires_grad", False, "bool"), ("layout", None, "Any"), ("pin_memory", False, "bool"))
+    parameters[at:at] = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, default, kind in options
+    ]
+    return signature.replace(parameters=parameters)
 
 
 def signature_with_out(signature: Signature) -> Signature:

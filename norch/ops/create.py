@@ -19,11 +19,10 @@ from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import named_function, public
-from ._entry import rename_errors
 from ._examples import with_example
 from ._operand import operand, tensor_of
-from ._out import takes_out
-from .values import Tensor, as_asked, common_dtype, finished, tensor
+from ._out import makes
+from .values import Tensor, common_dtype, on_device, tensor
 from .view import sizes
 
 # ---- the options that all makers share --------------------------------------------------------------------------
@@ -78,16 +77,9 @@ def _is_finite(value: Any) -> bool:
 # ---- constants --------------------------------------------------------------------------------------------------
 
 
-@takes_out
+@makes
 def empty(
-    *shape: Any,
-    size: Any = None,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
+    *shape: Any, size: Any = None, dtype: DType | None = None, device: DeviceLike = None, memory_format: Any = None
 ) -> Tensor:
     """A tensor of undefined elements: whatever the memory held.
 
@@ -96,23 +88,11 @@ def empty(
     """
     if memory_format is not None:
         check_format(memory_format, "empty")
-    out = lib.norch_empty(sizes(shape, size), dtype_or_default(dtype).code, device_code(device))
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+    return lib.norch_empty(sizes(shape, size), dtype_or_default(dtype).code, device_code(device))
 
 
-@rename_errors
-def empty_strided(
-    size: Any,
-    stride: Any,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@makes(out=False)
+def empty_strided(size: Any, stride: Any, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """A tensor of undefined elements with the given strides, which must not be negative.
 
     >>> norch.empty_strided((2, 3), (1, 2)).stride()
@@ -123,23 +103,11 @@ def empty_strided(
         raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
     reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
     line = lib.norch_empty((0 if 0 in size else reach + 1,), dtype_or_default(dtype).code, device_code(device))
-    out = lib.norch_as_strided(line, tuple(size), steps, 0)
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+    return lib.norch_as_strided(line, tuple(size), steps, 0)
 
 
-@takes_out
-def full(
-    size: Any,
-    fill_value: Operand,
-    *,
-    dtype: DTypeLike = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@makes
+def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
     """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool.
 
     >>> norch.full((2, 2), 7)
@@ -153,72 +121,44 @@ def full(
         wanted = get_default_dtype() if type(fill_value) is float else common_dtype({type(fill_value)})
     if type(fill_value) is complex:
         out = lib.norch_empty(sizes((size,)), wanted.code, device_code(device))
-        out = out.fill_(fill_value)
-        asked = requires_grad or pin_memory or layout is not None
-        return as_asked(out, requires_grad, layout, pin_memory) if asked else out
+        return out.fill_(fill_value)
     value, integer = _double_and_int(fill_value, "full")
     check_fits(fill_value, wanted, "full")
-    out = lib.norch_full(sizes((size,)), wanted.code, value, integer, device_code(device))
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+    return lib.norch_full(sizes((size,)), wanted.code, value, integer, device_code(device))
 
 
-def scalar_tensor(
-    s: float,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@makes(out=False)
+def scalar_tensor(s: float, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """A number as a 0-d tensor, of the default dtype unless given.
 
     >>> norch.scalar_tensor(2)
     tensor(2.)
     """
     wanted = dtype or get_default_dtype()
-    return full((), s, dtype=wanted, device=device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory)
+    return full((), s, dtype=wanted, device=device)
 
 
 def _constant(name: str, value: int, what: str) -> Any:
     """zeros() or ones()."""
     real = float(value)
 
-    def constant(
-        *shape: Any,
-        size: Any = None,
-        dtype: DTypeLike = None,
-        device: DeviceLike = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-    ) -> Tensor:
+    def constant(*shape: Any, size: Any = None, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
         wanted = dtype_or_default(dtype)
-        try:
-            out = lib.norch_full(sizes(shape, size), wanted.code, real, value, device_code(device))
-        except (Error, TypeError, OverflowError) as error:  # of "full"
-            rename_error(error, name)
-            raise
-        asked = requires_grad or pin_memory or layout is not None
-        return as_asked(out, requires_grad, layout, pin_memory) if asked else out
+        return lib.norch_full(sizes(shape, size), wanted.code, real, value, device_code(device))
 
-    return takes_out(named_function(constant, name, with_example(name, f"{what}, of the default dtype unless given.")))
+    return makes(named_function(constant, name, with_example(name, f"{what}, of the default dtype unless given.")))
 
 
 zeros, ones = _constant("zeros", 0, "Zeros"), _constant("ones", 1, "Ones")
 
 
+@makes(out=False)
 def full_like(
     input: Tensor,
     fill_value: float,
     *,
     dtype: DType | None = None,
     device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory.
@@ -228,15 +168,12 @@ def full_like(
     >>> norch.full_like(norch.ones(2, 3).T, 7.0).stride()
     (1, 3)
     """
-    plain = type(input) is _handle.result_class and device is layout is memory_format is None
+    plain = type(input) is _handle.result_class and device is memory_format is None
     if plain and (type(fill_value) is float or (type(fill_value) is int and -_FAR < fill_value < _FAR)):
         wanted = input.dtype if dtype is None else dtype_named(dtype)
         if wanted.is_floating_point:
-            out = _full_like("full_like", input, wanted.code, fill_value, 0)
-            return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
-    return _constant_like(
-        "full_like", input, fill_value, dtype, device, requires_grad, memory_format, layout, pin_memory
-    )
+            return _full_like("full_like", input, wanted.code, fill_value, 0)
+    return _constant_like("full_like", input, fill_value, dtype, device, memory_format)
 
 
 def _full_like(name: str, input: Tensor, dtype: int, value: float, integer: int) -> Tensor:
@@ -248,28 +185,16 @@ def _full_like(name: str, input: Tensor, dtype: int, value: float, integer: int)
 
 
 def _constant_like(
-    name: str,
-    input: Tensor,
-    value: float,
-    dtype: DType | None,
-    device: Any,
-    requires_grad: bool,
-    memory_format: Any,
-    layout: Any = None,
-    pin_memory: bool = False,
+    name: str, input: Tensor, value: float, dtype: DType | None, device: Any, memory_format: Any
 ) -> Tensor:
     dtype, device = options_like(name, input, dtype, device, memory_format)
     value = number_of(value, name)
     check_fits(value, dtype, name)
     if type(value) is complex:
-        return (
-            _constant_like(name, input, 0, dtype, device, False, memory_format)
-            .fill_(value)
-            .requires_grad_(requires_grad)
-        )
+        return _constant_like(name, input, 0, dtype, device, memory_format).fill_(value)
     like = lib.norch_meta(input) if memory_format is contiguous_format else input
     out = _full_like(name, like, dtype.code, *_double_and_int(value, name))
-    return finished(out, device, requires_grad, layout, pin_memory)
+    return on_device(out, device)
 
 
 def _filled_like(name: str, value: int, what: str) -> Any:
@@ -277,55 +202,35 @@ def _filled_like(name: str, value: int, what: str) -> Any:
     real = float(value)
 
     def filled_like(
-        input: Tensor,
-        *,
-        dtype: DType | None = None,
-        device: DeviceLike = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-        memory_format: Any = None,
+        input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, memory_format: Any = None
     ) -> Tensor:
-        if type(input) is _handle.result_class and device is layout is memory_format is None:
-            out = _full_like(name, input, -1 if dtype is None else dtype_named(dtype).code, real, value)
-            return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
-        return _constant_like(name, input, value, dtype, device, requires_grad, memory_format, layout, pin_memory)
+        if type(input) is _handle.result_class and device is memory_format is None:
+            return _full_like(name, input, -1 if dtype is None else dtype_named(dtype).code, real, value)
+        return _constant_like(name, input, value, dtype, device, memory_format)
 
     about = f"{what} in the shape and dtype of input, on its device."
-    return named_function(filled_like, name, with_example(name, about))
+    return makes(out=False)(named_function(filled_like, name, with_example(name, about)))
 
 
 zeros_like, ones_like = _filled_like("zeros_like", 0, "Zeros"), _filled_like("ones_like", 1, "Ones")
 
 
+@makes(out=False)
 def empty_like(
-    input: Tensor,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-    memory_format: Any = None,
+    input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, memory_format: Any = None
 ) -> Tensor:
     """Undefined elements in the shape and dtype of input, on its device.
 
     >>> norch.empty_like(norch.ones(2, 3)).shape
     norch.Size([2, 3])
     """
-    plain = type(input) is _handle.result_class and dtype is device is layout is memory_format is None
+    plain = type(input) is _handle.result_class and dtype is device is memory_format is None
     if plain and input._contiguous:
-        out = lib.norch_empty(lib.norch_shape(input), input._dtype, (input._device_type, input._device_index))
-        return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
+        return lib.norch_empty(lib.norch_shape(input), input._dtype, (input._device_type, input._device_index))
     dtype, device = options_like("empty_like", input, dtype, device, memory_format)
     if not input._contiguous and memory_format is not contiguous_format:
-        return full_like(
-            input, 0, dtype=dtype, device=device, requires_grad=requires_grad, layout=layout, pin_memory=pin_memory
-        )
-    out = lib.norch_empty(input.shape, dtype.code, device_code(device))
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+        return full_like(input, 0, dtype=dtype, device=device)
+    return lib.norch_empty(input.shape, dtype.code, device_code(device))
 
 
 _FAR = 1 << 52  # integers that doubles hold, and so do their sums
@@ -334,7 +239,7 @@ _FAR = 1 << 52  # integers that doubles hold, and so do their sums
 # ---- ranges -----------------------------------------------------------------------------------------------------
 
 
-@takes_out
+@makes
 def arange(
     start: Tensor | float = 0,
     end: Tensor | float | None = None,
@@ -342,9 +247,6 @@ def arange(
     *,
     dtype: DType | None = None,
     device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
 ) -> Tensor:
     """start, start + step ... up to end, which is excluded. int64 where all three are integers, else the default dtype.
 
@@ -358,7 +260,7 @@ def arange(
     if fit and 0 <= start <= end < _FAR > step > 0:
         code = (wanted or norch_int64).code
         out = lib.norch_arange((end - start + step - 1) // step, code, start, step, start, step)
-        return finished(out, device, requires_grad, layout, pin_memory)
+        return on_device(out, device)
     start, end, step = (number_of(x, "arange") for x in (start, end, step))
     if (
         wanted is norch_int64 and _is_finite(start) and _is_finite(end) and _is_finite(step)
@@ -377,19 +279,20 @@ def arange(
     for number in (start, int_first + (count - 1) * int_step) if 0 < count < 1 << 63 else ():
         check_fits(number, wanted, "arange")
     made = lib.norch_arange(count, wanted.code, first, step, int_first, int_step)
-    return finished(made, device, requires_grad, layout, pin_memory)
+    return on_device(made, device)
 
 
-def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options: Any, base: Any = None) -> Tensor:
-    """steps numbers from start to end, or base to their power, in the dtype of options: (dtype, device, requires_grad,
-    layout, pin_memory).
+def _evenly_spaced(
+    name: str, start: Operand, end: Operand, steps: int, dtype: Any, device: Any, base: Any = None
+) -> Tensor:
+    """steps numbers from start to end, or base to their power, in the given dtype.
 
     They are computed from each end to the middle, in double precision, so that both ends are exact.
     """
     first, last = number_of(start, name), number_of(end, name)
     kinds = {float, type(first), type(last)}
     least = get_default_dtype() if kinds <= {float, int} else common_dtype(kinds)
-    wanted = least if options[0] is None else dtype_named(options[0])
+    wanted = least if dtype is None else dtype_named(dtype)
     if wanted is bool_ or (least.is_complex and not wanted.is_complex):
         raise DTypeError(f"{name}: not defined for dtype {wanted.name}" + " of complex numbers" * least.is_complex)
     if int64(steps, f"{name}: steps") < 0:
@@ -404,7 +307,7 @@ def _evenly_spaced(name: str, start: Operand, end: Operand, steps: int, options:
         out = lib.norch_linspace(steps, code, float(first), float(last))
     if base is not None and wanted.kind not in "iu":
         out = base**out
-    return finished(out if out.dtype is wanted else out.to(wanted), *options[1:])
+    return on_device(out if out.dtype is wanted else out.to(wanted), device)
 
 
 def _even_complex(start: complex, end: complex, steps: int) -> Tensor:
@@ -440,61 +343,35 @@ def _quotient(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
-@rename_errors(out=True)
+@makes
 def linspace(
-    start: Operand,
-    end: Operand,
-    steps: int,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
+    start: Operand, end: Operand, steps: int, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
     """steps evenly spaced numbers from start to end, both included.
 
     >>> norch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    return _evenly_spaced("linspace", start, end, steps, (dtype, device, requires_grad, layout, pin_memory))
+    return _evenly_spaced("linspace", start, end, steps, dtype, device)
 
 
-@rename_errors(out=True)
+@makes
 def logspace(
-    start: float,
-    end: float,
-    steps: int,
-    base: float = 10.0,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
+    start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
     """base to the power of linspace(start, end, steps).
 
     >>> norch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    return _evenly_spaced("logspace", start, end, steps, (dtype, device, requires_grad, layout, pin_memory), base)
+    return _evenly_spaced("logspace", start, end, steps, dtype, device, base)
 
 
 # ---- matrices and their indices -----------------------------------------------------------------------------------
 
 
-@rename_errors(out=True)
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+@makes
+def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
     """An (n, m) matrix with ones on its diagonal; m is n unless given.
 
     >>> norch.eye(2)
@@ -503,22 +380,12 @@ def eye(
     """
     out = lib.norch_full((n, n if m is None else m), dtype_or_default(dtype).code, 0.0, 0, device_code(device))
     lib.norch_copy(lib.norch_diagonal(out, 0, 0, 1), operand(1))
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+    return out
 
 
-@rename_errors
+@makes(out=False)
 def tril_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: DType | None = norch_int64,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
+    row: int, col: int, offset: int = 0, *, dtype: DType | None = norch_int64, device: DeviceLike = None
 ) -> Tensor:
     """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row.
 
@@ -528,20 +395,12 @@ def tril_indices(
     """
     offset = _offset("tril_indices", row, col, offset)
     indices = lib.norch_triangle_indices(_triangle_size(row, col, offset), max(-offset, 0), col, offset, False)
-    return _indices(indices, dtype, device, requires_grad, layout, pin_memory)
+    return _indices(indices, dtype, device)
 
 
-@rename_errors
+@makes(out=False)
 def triu_indices(
-    row: int,
-    col: int,
-    offset: int = 0,
-    *,
-    dtype: DType | None = norch_int64,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
+    row: int, col: int, offset: int = 0, *, dtype: DType | None = norch_int64, device: DeviceLike = None
 ) -> Tensor:
     """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row.
 
@@ -552,7 +411,7 @@ def triu_indices(
     offset = _offset("triu_indices", row, col, offset)
     total = row * col - _triangle_size(row, col, offset - 1)
     indices = lib.norch_triangle_indices(total, 0, col, offset, True)
-    return _indices(indices, dtype, device, requires_grad, layout, pin_memory)
+    return _indices(indices, dtype, device)
 
 
 def _offset(name: str, row: int, col: int, offset: int) -> int:
@@ -571,14 +430,12 @@ def _triangle_size(row: int, col: int, offset: int) -> int:
     return (whole - first) * (first + whole + 2 * offset + 1) // 2 + (row - whole) * col
 
 
-def _indices(
-    indices: Tensor, dtype: DType | None, device: Any, requires_grad: bool, layout: Any, pin_memory: bool
-) -> Tensor:
+def _indices(indices: Tensor, dtype: DType | None, device: Any) -> Tensor:
     """Indices on the CPU as they were asked for."""
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
     if wanted is not norch_int64 and indices.numel():
         check_fits(indices.amax().item(), wanted, "indices of a triangle")
-    return finished(indices.to(wanted), device, requires_grad, layout, pin_memory)
+    return on_device(indices.to(wanted), device)
 
 
 # ---- values or sizes ------------------------------------------------------------------------------------------------

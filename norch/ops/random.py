@@ -34,7 +34,7 @@ from ..random import Generator, state_of
 from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._operand import tensor_of
-from ._out import takes_out
+from ._out import asked_of, makes
 from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
@@ -42,27 +42,14 @@ from .create import dtype_or_default, options_like
 from .op import method
 from .pointwise import where
 from .sort import searchsorted
-from .values import as_asked
 from .view import expand, narrow, sizes
 
 # ---- tensors of one distribution ------------------------------------------------------------------------------------
 
 
-def _drawn(
-    call: Any,
-    generator: Any,
-    shape: Any,
-    dtype: DType,
-    device: Any,
-    requires_grad: bool,
-    layout: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
-    """What norch_rand or norch_randn draws, as a leaf where requires_grad asks for it."""
-    out = call(state_of(generator), shape, dtype.code, device_code(device))
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+def _drawn(call: Any, generator: Any, shape: Any, dtype: DType, device: Any) -> Tensor:
+    """What norch_rand or norch_randn draws."""
+    return call(state_of(generator), shape, dtype.code, device_code(device))
 
 
 def _of_shape(name: str, about: str) -> Any:
@@ -75,15 +62,10 @@ def _of_shape(name: str, about: str) -> Any:
         generator: Generator | None = None,
         dtype: DType | None = None,
         device: DeviceLike = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
     ) -> Tensor:
-        return _drawn(
-            call, generator, sizes(shape, size), dtype_or_default(dtype), device, requires_grad, layout, pin_memory
-        )
+        return _drawn(call, generator, sizes(shape, size), dtype_or_default(dtype), device)
 
-    return takes_out(named_function(draw, name, about))
+    return makes(named_function(draw, name, about))
 
 
 rand = _of_shape(
@@ -115,18 +97,15 @@ def _of_shape_of(name: str) -> Any:
         generator: Generator | None = None,
         dtype: DType | None = None,
         device: DeviceLike = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
         memory_format: Any = None,
     ) -> Tensor:
         dtype, device = options_like(f"{name}_like", input, dtype, device, memory_format)
-        out = _drawn(call, generator, input.shape, dtype, device, requires_grad, layout, pin_memory)
+        out = _drawn(call, generator, input.shape, dtype, device)
         return _strided_like(input, out, memory_format)
 
     about = f"{name}() in the shape and dtype of input, on its device."
     about += f"\n\n>>> norch.{name}_like(norch.ones(2, 3)).shape\nnorch.Size([2, 3])\n"
-    return rename_errors(named_function(draw_like, f"{name}_like", about))
+    return makes(out=False)(named_function(draw_like, f"{name}_like", about))
 
 
 rand_like, randn_like = _of_shape_of("rand"), _of_shape_of("randn")
@@ -140,7 +119,7 @@ def _strided_like(x: Tensor, out: Tensor, memory_format: Any) -> Tensor:
     return copy_(copy, out.detach()).requires_grad_(out.requires_grad)
 
 
-@takes_out
+@makes
 def randint(
     low: Any = None,
     high: Any = None,
@@ -149,9 +128,6 @@ def randint(
     generator: Generator | None = None,
     dtype: DType | None = None,
     device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
 ) -> Tensor:
     """Integers drawn uniformly from [low, high), by default int64: randint(low, high, size) or randint(high, size).
 
@@ -173,9 +149,7 @@ def randint(
     out = lib.norch_randint(state_of(generator), sizes((size,)), low, high, wanted.code, device_code(device))
     if (least, most) != (low, high):  # some are rounded
         out = out.clamp_(least, most)
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+    return out
 
 
 def _representable(low: Any, high: Any, dtype: DType) -> tuple[Any, Any]:
@@ -237,19 +211,12 @@ def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format
     if low is None and high is None:
         raise TypeError("randint_like: give a bound, as in randint_like(input, 10)")
     low, high = (0, low) if high is None else (low, high)
-    return _strided_like(input, randint(low, high, tuple(input.shape), **more), memory_format)
+    return _strided_like(input, asked_of(randint, low, high, tuple(input.shape), **more), memory_format)
 
 
-@takes_out
+@makes
 def randperm(
-    n: int,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
+    n: int, *, generator: Generator | None = None, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
     """The integers 0, 1, ... n - 1 in random order; int64 unless given.
 
@@ -260,13 +227,10 @@ def randperm(
     out: Any = lib.norch_randperm(state_of(generator), n, device_code(device))
     if n > 0:
         check_fits(n - 1, wanted, "randperm")
-    out = cast(out, wanted)
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+    return cast(out, wanted)
 
 
-@rename_errors(out=True)
+@makes
 def normal(
     mean: Operand = 0.0,
     std: Operand = 1.0,
@@ -275,9 +239,6 @@ def normal(
     generator: Generator | None = None,
     dtype: DType | None = None,
     device: DeviceLike = None,
-    requires_grad: bool = False,
-    layout: Any = None,
-    pin_memory: bool = False,
 ) -> Tensor:
     """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size;
     in a complex dtype these are as in normal_().
@@ -303,10 +264,7 @@ def normal(
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
     dtype = dtype_or_default(dtype)
     out = randn(size=size, generator=generator, dtype=_wide(dtype), device=device) * std
-    out = cast(out + (mean if tensors else _in_parts(out, mean)), dtype)  # type: ignore[arg-type]
-    return (
-        as_asked(out, requires_grad, layout, pin_memory) if requires_grad or pin_memory or layout is not None else out
-    )
+    return cast(out + (mean if tensors else _in_parts(out, mean)), dtype)  # type: ignore[arg-type]
 
 
 @method(out=True)
@@ -442,7 +400,7 @@ def _filled(
 
 def _normal(x: Tensor, generator: Generator | None) -> Tensor:
     """Standard normal numbers in the shape of x, in at least float32."""
-    return _drawn(lib.norch_randn, generator, x.shape, _wide(x.dtype), x.device, False)
+    return _drawn(lib.norch_randn, generator, x.shape, _wide(x.dtype), x.device)
 
 
 def _wide(dtype: DType) -> DType:
@@ -493,7 +451,7 @@ def _uniform_between(x: Tensor, low: float, high: float, generator: Generator | 
     low, high, largest = float(low), float(high), x.dtype.limits()[1]
     if not (abs(low) <= largest and abs(high) <= largest and high - low <= largest):
         raise ArgumentError(f"uniform_: [{low}, {high}) exceeds {x.dtype.name}, whose largest number is {largest:g}")
-    drawn = _drawn(lib.norch_rand, generator, x.shape, x.dtype, x.device, False)
+    drawn = _drawn(lib.norch_rand, generator, x.shape, x.dtype, x.device)
     if (low, high) == (0, 1):
         return drawn
     drawn = cast(cast(drawn, _wide(x.dtype)) * (high - low) + low, x.dtype)

@@ -33,6 +33,7 @@ from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ..storage import Storage, bind_arrays
+from ._out import as_asked
 
 _PLAIN = {float, int, bool, complex}
 _DEPTH = 64  # of nested lists
@@ -43,22 +44,11 @@ def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return lib.norch_from_bytes(data, len(data), len(shape), ints(shape), dtype.code)
 
 
-def as_asked(out: Any, requires_grad: bool, layout: Any, pin_memory: bool) -> Tensor:
-    """A new tensor in page-locked memory with pin_memory, and as a leaf with requires_grad. NotImplementedError for a
-    layout other than norch.strided, which all tensors have."""
-    if layout is not None and str(layout).rpartition(".")[2] != "strided":
-        raise NotImplementedError(f"layout={layout}: norch has strided tensors alone")
-    return (out.pin_memory() if pin_memory else out).requires_grad_(requires_grad)
-
-
-def finished(
-    x: Tensor, device: DeviceLike, requires_grad: bool, layout: Any = None, pin_memory: bool = False
-) -> Tensor:
-    """x on the device that was asked for (None: the default one), and as_asked()."""
+def on_device(x: Tensor, device: DeviceLike) -> Tensor:
+    """x on the device that was asked for; None: the default one."""
     if device is not None or current.default is not CPU:
         x = x.to(current.default if device is None else device)
-    asked = requires_grad or pin_memory or layout is not None
-    return as_asked(x, requires_grad, layout, pin_memory) if asked else x
+    return x
 
 
 def iota(n: int, like: Handle, dtype: DType = norch_int64, first: int = 0) -> Tensor:
@@ -211,7 +201,8 @@ def tensor(
         out = _from_numbers(numbers, shape, wanted, common_dtype(types))
     elif wanted is not None:
         out = out.to(wanted)
-    return finished(out, device, requires_grad, None, pin_memory)
+    out = on_device(out, device)
+    return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
 
 
 def number_or_array(value: Any, name: str) -> Any:
@@ -370,7 +361,7 @@ def _as_tensor(data: Any, dtype: DType | None, device: DeviceLike, name: str) ->
     if not _is_ndarray(data):
         return tensor(data, dtype=dtype, device=device)
     shared = _over_array(data)
-    out = finished(shared, device, False)
+    out = on_device(shared, device)
     out = out if dtype is None else out.to(dtype_named(dtype))
     if out is shared and not data.flags.writeable:
         _warn_of_read_only(name)

@@ -528,7 +528,7 @@ def test_a_failure_of_the_device_is_not_computed_again(monkeypatch):
 @pytest.mark.parametrize(("wants", "error"), [(True, norch.errors.DTypeError), (3, TypeError)])
 def test_out_that_cannot_require_grad_is_not_written(wants, error):
     out = norch.full((2, 2), 7, dtype=norch.int8)
-    with pytest.raises(error, match="requires_grad"):
+    with pytest.raises(error, match="gradients, not int8|requires_grad"):
         norch.eye(2, out=out, requires_grad=wants)
     assert out.tolist() == [[7, 7], [7, 7]]
 
