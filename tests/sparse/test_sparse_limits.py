@@ -31,6 +31,17 @@ def test_copies_between_dense_and_sparse_are_refused() -> None:
     assert dense.tolist() == [1.0, 1.0, 1.0] and x._nnz() == 1
 
 
+def test_what_has_no_elements_has_no_values() -> None:
+    x = norch.sparse_coo_tensor([[1]], [[1.0, 2.0]], (3, 2))
+    for made in (norch.zeros_like(x), norch.empty_like(x), x.clone().zero_()):
+        assert made._nnz() == 0 and made._indices().shape == (1, 0) and made._values().shape == (0, 2)
+
+
+def test_a_dense_tensor_takes_the_dtype_of_a_sparse_one() -> None:
+    found = norch.ones(3).to(norch.sparse_coo_tensor([[1]], [1.0], (3,), dtype=norch.float64))
+    assert found.dtype == norch.float64 and not found.is_sparse and found.tolist() == [1.0, 1.0, 1.0]
+
+
 def test_a_mask_of_no_element_has_a_gradient() -> None:
     x = norch.sparse_coo_tensor(norch.zeros(1, 0, dtype=norch.int64), norch.zeros(0), (3,), requires_grad=True)
     mask = norch.sparse_coo_tensor([[0, 1]], [1.0, 1.0], (3,))
