@@ -27,7 +27,7 @@ PARTS = (
 ).split()
 LEFT_OUT = ("cuda", "project")  # by test-fast, and these files:
 SLOW_FILES = set(
-    "core_links door imports interrupts isa legacy lib limits load_time loader_resume loader_workers memory messages"
+    "amx core_links door imports interrupts isa legacy lib limits load_time loader_resume loader_workers memory messages"
     " onnx profiler record safetensors second stream threads".split()
 )
 
