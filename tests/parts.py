@@ -27,8 +27,8 @@ PARTS = (
 ).split()
 LEFT_OUT = ("cuda", "project")  # by test-fast, and these files:
 SLOW_FILES = set(
-    "amx core_links door imports interrupts isa legacy lib limits load_time loader_resume loader_workers memory messages"
-    " onnx profiler record safetensors second stream threads".split()
+    "amx core_links door imports interrupts isa legacy lib limits load_time loader_resume loader_workers memory"
+    " messages onnx profiler record safetensors second stream threads".split()
 )
 
 MOST = 6  # calls of a test function by test-fast
