@@ -8,7 +8,6 @@ from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
-from ..autograd.grad_mode import no_grad
 from ..autograd.levels import zeros_of
 from ..autograd.record import record
 from ..dtype import dtype as DType
@@ -17,12 +16,12 @@ from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
 from ._entry import numpy_names
 from ._operand import as_operand, operand
-from .copy import cast
 from .op import OPCODES, method
-from .pointwise import abs, ne, pow
-from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum
+from .pointwise import abs, pow
+from .reduce import Dims, amax, amin, axes_of, expand_reduced, extreme_grad, norm_over, sum, sum_over
 
-_ABS, _DIV, _MUL, _CLAMP, _SUM, _AMAX, _AMIN = (OPCODES[name] for name in "abs div mul clamp sum amax amin".split())
+_ABS, _DIV, _MUL, _NE, _CLAMP = (OPCODES[name] for name in "abs div mul ne clamp".split())
+_SUM, _AMAX, _AMIN = (OPCODES[name] for name in "sum amax amin".split())
 # Of a dtype the least positive number, subnormal, and the largest.
 _ENDS = {d: (d.limits()[3] * d.limits()[0], d.limits()[1]) for d in (float32, float64)}
 
@@ -52,25 +51,23 @@ def vector_norm(
         raise TypeError(f"vector_norm: ord is a number, not {ord!r}")
     if ord == 2:
         return norm_over(x, axes, keepdim)
-    x = abs(x) if x.is_complex() else x
-    if (ord < 0 or ord == math.inf) and not x.numel():
+    kind = x.dtype
+    x = abs(x) if kind.is_complex else x
+    if (ord < 0 or ord == math.inf) and not x._numel:
         sum(x, axes)  # which says what axes do not fit
         if not axes or 0 in [x.shape[axis] for axis in axes]:
             empty = f"an empty tensor, shape {tuple(x.shape)}"
             raise ArgumentError(f"vector_norm: there is no norm of order {ord} of {empty}")
-    if x.element_size() < 4 and ord not in (0, 1) and math.isfinite(ord):  # halves are rounded once
-        return vector_norm(x.float(), ord, dim, keepdim).to(x.dtype)
+    if ord == 1:
+        return sum_over(abs(x), axes, keepdim)
     if ord == 0:
         return _nonzeros(x, axes, keepdim)
-    if ord == 1:
-        return sum(abs(x), axes, keepdim)
-    with no_grad():
-        if math.isinf(ord):
-            out = (amax if ord > 0 else amin)(abs(x), axes, keepdim)
-        else:
-            out = _power_norm(x, axes, keepdim, float(ord))
-    node_class = _MaxNorm if math.isinf(ord) else _VectorNorm
-    return record(node_class, out, (x,), (axes, keepdim, float(ord)))
+    if math.isinf(ord):
+        out = lib.norch_reduce(_AMAX if ord > 0 else _AMIN, lib.norch_unary(_ABS, x), axes, keepdim, -1, 0.0)
+        return record(_MaxNorm, out, (x,), (axes, keepdim, float(ord)))
+    if kind.itemsize < 4:  # halves are rounded once
+        return vector_norm(x.float(), ord, dim, keepdim).to(kind)
+    return record(_VectorNorm, _power_norm(x, axes, keepdim, float(ord)), (x,), (axes, keepdim, float(ord)))
 
 
 def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
@@ -90,7 +87,8 @@ def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
 @differentiable("vector_norm", grad=lambda g, x_meta: zeros_of(x_meta, g))
 def _nonzeros(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """How many elements are not 0, NaN among them."""
-    return cast(sum(ne(x, 0), axes, keepdim), x.dtype)
+    count = lib.norch_reduce(_SUM, lib.norch_binary(_NE, x, operand(0)), axes, keepdim, -1, 0.0)
+    return lib.norch_cast(count, x._dtype)
 
 
 def max_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
