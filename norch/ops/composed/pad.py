@@ -1,4 +1,4 @@
-"""Padding: elements added at the ends of axes, composed of joins and views."""
+"""Padding: elements added at the ends of axes, by copies within the result (csrc/ops/pad.c), or removed there."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ...dtype import check_fits
 from ...errors import ArgumentError, ShapeError
 from .._entry import composed, rename_errors
 from .._operand import operand, tensor_of
-from ..copy import cat, clone, padded
+from ..copy import clone, padded
 from ..create import number_of
 from ..op import OPCODES
-from ..view import connect, expand, slice_
+from ..view import connect, slice_
 
 _MODES = {mode: constants[f"PAD_{mode.upper()}"] for mode in ("constant", "reflect", "replicate", "circular")}
 
@@ -28,7 +28,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
     one before it, and so on; negative numbers remove elements.
 
-    mode: "constant" (value, 0 unless given) for any axes; "reflect" (mirrored at the outermost element), "replicate"
+    mode: "constant" (value, 0 unless amounts) for any axes; "reflect" (mirrored at the outermost element), "replicate"
     (the outermost element) and "circular" (from the other end) for the last 1 to 3 axes of 2 to 5.
 
     >>> norch.nn.functional.pad(norch.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
@@ -50,35 +50,51 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise NotImplementedError(
             f"pad: mode {mode!r} pads the last 1, 2 or 3 axes of 1 or 2 more, not {count} of {ndim}"
         )
-    grows = min(amounts, default=0) >= 0
-    in_c = grows and (mode == "constant" or 0 not in shape)  # which refuses what does not fit, too
-    ends = () if in_c else [(ndim - 1 - i, *amounts[2 * i : 2 * i + 2]) for i in range(count)]
-    for dim, before, after in ends:
-        size = shape[dim]
-        if (before < 0 or after < 0) and (before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0):
-            raise ShapeError(f"pad: {before} and {after} leave a negative size of dimension {dim} of size {size}")
-        if mode == "constant":
-            continue
-        if size == 0 if mode == "replicate" else max(before, after) > size - (mode == "reflect"):
-            raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
+    least = min(amounts, default=0)
+    if least < 0 or (mode != "constant" and 0 in shape):  # else the library refuses what does not fit
+        _check_ends(shape, amounts, mode)
     if mode == "constant":
         if value is None:
             value = 0
         elif value != 0:
             check_fits(value := number_of(value, "pad"), input.dtype, "pad")
         return padded(input, amounts[-2::-2], amounts[::-2], value)
-    if grows:
-        if mode == "circular":
-            grown = _grown if input._dtype not in HALVES else _wrapped_at_ends
-        else:
-            input = connect(input)
-            grown = _grown if input._dtype not in HALVES and not threads.casting else _mirrored_at_ends
-        return grown(input, amounts[-2::-2], amounts[::-2], mode)
-    out = _wrapped(input, ends) if mode == "circular" else _mirrored(input, ends, mode)
-    return clone(out) if lib.norch_shares_storage(out, input) else out
+    if mode == "circular":
+        grown = _grown if input._dtype not in HALVES else _wrapped_at_ends
+    else:
+        input = connect(input)
+        grown = _grown if input._dtype not in HALVES and not threads.casting else _mirrored_at_ends
+    before, after = amounts[-2::-2], amounts[::-2]
+    if least >= 0:
+        return grown(input, before, after, mode)
+    cuts = [(ndim - count + i, min(before[i], 0), min(after[i], 0)) for i in range(count)]
+    before, after = [max(n, 0) for n in before], [max(n, 0) for n in after]
+    if mode == "circular":  # what is left goes round
+        return grown(_cropped(input, cuts), before, after, mode)
+    return clone(_cropped(grown(input, before, after, mode), cuts))
 
 
-# ---- by copies within the result ------------------------------------------------------------------------------------
+def _check_ends(shape: Sequence[int], amounts: list[int], mode: str) -> None:
+    """ShapeError where the sizes at the ends of the last axes of a shape, of the last one first, do not fit."""
+    for i, (before, after) in enumerate(zip(amounts[::2], amounts[1::2], strict=True)):
+        dim, size = len(shape) - 1 - i, shape[-1 - i]
+        if (before < 0 or after < 0) and (before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0):
+            raise ShapeError(f"pad: {before} and {after} leave a negative size of dimension {dim} of size {size}")
+        if mode == "constant":
+            continue
+        if size == 0 if mode == "replicate" else max(before, after) > size - (mode == "reflect"):
+            raise ShapeError(f"pad: {before} and {after} are more than {mode!r} has for dimension {dim} of size {size}")
+        left = size + min(before, 0) + min(after, 0)
+        if mode == "circular" and max(before, after) > left:
+            raise ShapeError(f"pad: {before} and {after} exceed what is left of dimension {dim}")
+
+
+def _cropped(x: Tensor, cuts: list[tuple[int, int, int]]) -> Tensor:
+    """x without the elements that negative numbers remove; cuts: (axis, before, after)."""
+    for dim, before, after in cuts:
+        if before or after:
+            x = slice_(x, dim, -before, x.shape[dim] + after, 1)
+    return x
 
 
 def _grown(x: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
@@ -134,53 +150,6 @@ def _copied(x: Tensor, ends: tuple[int, int, int], mode: str) -> list[tuple[Tens
     if after:
         pairs.append((cut(x, dim, end, size, 1), cut(x, dim, *last)))
     return pairs
-
-
-# ---- by joins ------------------------------------------------------------------------------------------------------
-
-
-@composed(autocast="off -")  # an element that is copied gets the sum of several gradients
-def _wrapped(x: Tensor, ends: Sequence[Any]) -> Tensor:
-    """x with elements from the other end; ends: (axis, before, after)."""
-    for dim, before, after in ends:
-        x = _cropped(x, dim, before, after)
-        size = x.shape[dim]
-        if max(before, after) > size:
-            raise ShapeError(f"pad: {before} and {after} exceed what is left of dimension {dim}")
-        last, first = slice_(x, dim, 0, max(after, 0), 1), slice_(x, dim, size - max(before, 0), size, 1)
-        x = _joined(first, x, last, dim, before, after)
-    return x
-
-
-@composed(autocast="float32 -")
-def _mirrored(x: Tensor, ends: Sequence[Any], mode: str) -> Tensor:
-    """x with elements mirrored at its ends ("reflect"), or with copies of the outermost ones ("replicate")."""
-    x = connect(x)
-    for dim, before, after in ends:
-        if mode == "reflect":
-            first, last = slice_(x, dim, before, 0, -1), slice_(x, dim, -2, -2 - after, -1)
-        else:
-            first, last = _edge(x, dim, 0, before), _edge(x, dim, x.shape[dim] - 1, after)
-        x = _cropped(_joined(first, x, last, dim, before, after), dim, before, after)
-    return x
-
-
-def _joined(first: Tensor, x: Tensor, last: Tensor, dim: int, before: int, after: int) -> Tensor:
-    parts = [*[first] * (before > 0), x, *[last] * (after > 0)]
-    return cat(parts, dim) if len(parts) > 1 else x
-
-
-def _cropped(x: Tensor, dim: int, before: int, after: int) -> Tensor:
-    """x without the elements that negative numbers remove at its ends."""
-    if before >= 0 and after >= 0:
-        return x
-    return slice_(x, dim, -min(before, 0), x.shape[dim] + min(after, 0), 1)
-
-
-def _edge(x: Tensor, dim: int, index: int, count: int) -> Tensor:
-    shape = list(x.shape)
-    shape[dim] = max(count, 0)
-    return expand(slice_(x, dim, index, index + 1, 1), shape)
 
 
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tensor:
