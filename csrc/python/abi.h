@@ -53,6 +53,8 @@ typedef struct nr_method {
     const char *doc;
 } nr_method;
 
+#define NR_SLOT_SUBSCRIPT 5 /* Py_mp_subscript */
+#define NR_SLOT_BASE 48
 #define NR_SLOT_CALL 50
 #define NR_SLOT_CLEAR 51
 #define NR_SLOT_GET 54 /* Py_tp_descr_get */

@@ -38,6 +38,39 @@ static void *tuple_of(int64_t count, const int64_t *of_header, void *class) {
     return tuple;
 }
 
+/* plain, a tuple that is given away, as an instance of the class of shapes. */
+static void *as_size(void *plain) {
+    void *size = plain ? PyObject_CallFunctionObjArgs(attributes.size, plain, NULL) : NULL;
+    if (plain) Py_DecRef(plain);
+    return size;
+}
+
+/* shape[index]: an integer, or the shape of a slice. */
+static void *size_item(void *shape, void *index) {
+    const nr_ssize count = PyTuple_Size(shape);
+    if (((nr_object *)index)->type != (void *)NR_AT(PySlice_Type)) {
+        long long i = PyLong_AsLongLong(index);
+        if (i == -1 && PyErr_Occurred()) return NULL;
+        i += i < 0 ? count : 0;
+        return Py_XNewRef(PyTuple_GetItem(shape, i >= 0 && i < count ? (nr_ssize)i : count)); /* which raises */
+    }
+    nr_ssize start, stop, step;
+    if (PySlice_Unpack(index, &start, &stop, &step) < 0) return NULL;
+    const nr_ssize taken = PySlice_AdjustIndices(count, &start, &stop, step);
+    void *plain = PyTuple_New(taken);
+    for (nr_ssize i = 0; plain && i < taken; i++)
+        PyTuple_SetItem(plain, i, Py_NewRef(PyTuple_GetItem(shape, start + i * step)));
+    return as_size(plain);
+}
+
+/* size_base(): a new class of tuples, the base of the class of shapes, whose parts are of that class. */
+NR_BUILTIN(size_base) {
+    nr_slot slots[] = {
+        {NR_SLOT_BASE, (void *)NR_AT(PyTuple_Type)}, {NR_SLOT_SUBSCRIPT, (void *)(uintptr_t)size_item}, {0, NULL}};
+    nr_spec spec = {"norch.SizeBase", 0, 0, NR_TYPE_DEFAULT | NR_TYPE_BASE, slots}; /* of the size of a tuple */
+    return PyType_FromSpec(&spec);
+}
+
 NR_BUILTIN(shape) {
     norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", args[0]) : NULL;
     return x ? tuple_of(x->ndim, x->shape, NULL) : NULL;
@@ -51,10 +84,7 @@ NR_BUILTIN(strides) {
 NR_BUILTIN(size_of) {
     norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", args[0]) : NULL;
     if (!x || attributes.is_bare) return x ? tuple_of(x->ndim, x->shape, attributes.size) : NULL;
-    void *plain = tuple_of(x->ndim, x->shape, NULL);
-    void *size = plain ? PyObject_CallFunctionObjArgs(attributes.size, plain, NULL) : NULL;
-    if (plain) Py_DecRef(plain);
-    return size;
+    return as_size(tuple_of(x->ndim, x->shape, NULL));
 }
 
 NR_BUILTIN(dtype_of) {

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from .._package.typing import Any, SupportsIndex, overload
+from .._binding.library import lib
+from .._package.typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+if TYPE_CHECKING:
+
+    class _Base(tuple[int, ...]):
+        """What C makes: size[0] is an integer, and size[1:] a Size."""
+
+        __slots__ = ()
+
+        @overload
+        def __getitem__(self, index: SupportsIndex) -> int: ...
+        @overload
+        def __getitem__(self, index: slice) -> Size: ...
+        def __getitem__(self, index: Any) -> Any: ...
+else:
+    _Base = lib.norch_size_base()
 
 
-class Size(tuple[int, ...]):
+class Size(_Base):
     """A shape: a tuple that knows its number of elements.
 
     >>> norch.zeros(2, 3).shape.numel()
@@ -20,14 +36,6 @@ class Size(tuple[int, ...]):
         for size in self:
             count *= size
         return count
-
-    @overload
-    def __getitem__(self, index: SupportsIndex) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> Size: ...
-    def __getitem__(self, index: Any) -> Any:
-        sizes = tuple.__getitem__(self, index)
-        return Size(sizes) if type(sizes) is tuple else sizes
 
     def __add__(self, other: tuple[Any, ...]) -> Any:
         both = tuple.__add__(self, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -51,3 +52,17 @@ def test_shapes_are_sizes(shape: tuple[int, ...]) -> None:
     found: Any = norch.zeros(shape).shape
     assert type(found) is norch.Size and found == shape and hash(found) == hash(shape) and {found: 1}[shape] == 1
     assert norch.zeros(shape).size() == shape and found + (1,) == (*shape, 1)
+
+
+def test_parts_of_shapes() -> None:
+    """Items are integers, by what counts as one, and slices are Sizes, also of pickles; other indices raise."""
+    shape = norch.zeros(3, 4, 5).shape
+    assert [shape[i] for i in (0, -1, np.int64(1), True)] == [3, 5, 4, 4]
+    for part in (slice(1, None), slice(None, None, -1), slice(5, None), slice(None, -1)):
+        assert type(shape[part]) is norch.Size and shape[part] == (3, 4, 5)[part]
+    assert shape[1:].numel() == 20
+    for again in (pickle.loads(pickle.dumps(shape, protocol)) for protocol in range(6)):
+        assert type(again) is norch.Size and again == shape and again[1:] == (4, 5)
+    for index, error in ((3, IndexError), (-4, IndexError), ("0", TypeError), (1.0, TypeError), (None, TypeError)):
+        with pytest.raises(error):
+            shape[index]

@@ -28,7 +28,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
     one before it, and so on; negative numbers remove elements.
 
-    mode: "constant" (value, 0 unless amounts) for any axes; "reflect" (mirrored at the outermost element), "replicate"
+    mode: "constant" (value, 0 unless given) for any axes; "reflect" (mirrored at the outermost element), "replicate"
     (the outermost element) and "circular" (from the other end) for the last 1 to 3 axes of 2 to 5.
 
     >>> norch.nn.functional.pad(norch.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
