@@ -350,9 +350,13 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @method(moves=True)
 def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Writes source into x, as if it were flat, at the given indices; with accumulate it is added there."""
+    return _put(x, index, source, accumulate)
+
+
+def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
     index, source = check_index(index, "put_"), source_for(x, source, "put_")
     flag(accumulate, "put_: accumulate")
-    if index.numel() != source.numel():
+    if index._numel != source._numel:
         raise ShapeError(f"put_: {index.numel()} indices and {source.numel()} values")
     on_one_device("put_", x, index)
     index, source = (one if one.ndim == 1 else one.reshape(-1) for one in (index, source))
@@ -372,7 +376,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     tensor([[0., 0.],
             [0., 5.]])
     """
-    return put_(clone_for(as_operand(input, "put"), index, source), index, as_operand(source, "put"), accumulate)
+    return _put(clone_for(as_operand(input, "put"), index, source), index, as_operand(source, "put"), accumulate)
 
 
 # ---- masks ----------------------------------------------------------------------------------------------------------
@@ -478,10 +482,11 @@ def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         return copy_(x, where(mask, source.reshape(-1)[where(mask, places, 0)].to(x.dtype), x))
     if x.is_meta:
         return copy_(x, where(mask, source.sum().to(x.dtype), x))  # for the graph
-    count = int(mask.sum().item())
-    if source.numel() < count:
+    count = lib.norch_item(lib.norch_reduce(OPCODES["sum"], mask, None, False, -1, 0.0))
+    if source._numel < count:
         raise ShapeError(f"masked_scatter_: {count} elements are to be set, source has {source.numel()}")
-    return index_write(x, MaskIndex(mask), source.reshape(-1)[:count])
+    source = source if source.ndim == 1 else source.reshape(-1)
+    return index_write(x, MaskIndex(mask), source if source._numel == count else source[:count])
 
 
 @overload

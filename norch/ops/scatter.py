@@ -20,7 +20,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ._autocast import in_autocast, policy
 from ._operand import as_operand
 from .copy import cast, cat
-from .index import KINDS, along_axis, check_index, result_of_write, source_for, without_axis
+from .index import KINDS, along_axis, check_index, result_of_write, source_for, take, without_axis
 from .op import method
 from .pointwise import where
 from .view import axis as axis_of
@@ -61,18 +61,20 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if indices.dtype is not int64:
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
     if dim is None:
-        x, indices, dim = x.reshape(-1), indices.reshape(-1), 0
-    if x.ndim != indices.ndim:
+        return take(x, indices.reshape(-1))
+    shape, taken = lib.norch_shape(x), lib.norch_shape(indices)
+    if len(shape) != len(taken):
         raise ShapeError(f"take_along_dim: indices of {indices.ndim} dimensions for a tensor of {x.ndim}")
-    axis = axis_of(dim, x.ndim, "take_along_dim")
-    size = x.shape[axis] if x.ndim else 1
-    pairs = zip(x.shape, indices.shape, strict=True)
-    common = [a if i == axis or b == 1 else b for i, (a, b) in enumerate(pairs)]
+    axis = axis_of(dim, len(shape), "take_along_dim")
+    size = shape[axis] if shape else 1
     indices = where(indices < 0, indices + size, indices)
-    common[axis] = indices.shape[axis]
-    indices = indices.expand(common)
-    common[axis] = size
-    return gather(x.expand(common), dim, indices)
+    common = [a if i == axis or b == 1 else b for i, (a, b) in enumerate(zip(shape, taken))]
+    if common != list(shape):
+        x = x.expand(common)
+    if shape and tuple(common[:axis] + common[axis + 1 :]) != taken[:axis] + taken[axis + 1 :]:
+        common[axis] = taken[axis]
+        indices = indices.expand(common)
+    return gather(x, dim, indices)
 
 
 def _scatter(x: Tensor, dim: int, index: Tensor, src: Operand, adds: bool, in_place: bool, name: str) -> Tensor:

@@ -44,8 +44,11 @@ def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
         if shape:
             raise TypeError(f"sizes are given once, not as {shape!r} and as {keyword!r}")
         shape = (keyword,)
-    if len(shape) == 1 and not hasattr(one := shape[0], "__index__") and hasattr(one, "__iter__"):
-        return one if type(one) is tuple else tuple(one)
+    if len(shape) == 1:
+        if type(one := shape[0]) is tuple:
+            return one
+        if not hasattr(one, "__index__") and hasattr(one, "__iter__"):
+            return tuple(one)
     return shape  # C looks at what they are, and names the call
 
 

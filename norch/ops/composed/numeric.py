@@ -9,7 +9,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import floats_of, numbers_of
 from .._entry import composed
 from .._operand import as_operand
-from ..copy import cat, result_type
+from ..copy import cast, cat, result_type
 from ..op import method
 from ..pointwise import abs as abs_
 from ..pointwise import copysign, isnan, remainder, where
@@ -73,7 +73,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     tensor([0.0000, 0.5000, 1.0000])
     """
     x, values, dtype = _common(input, values, "heaviside")
-    return where(x == 0, values.detach().to(dtype), (x > 0).to(dtype))
+    return where(x == 0, cast(values.detach(), dtype), cast(x > 0, dtype))
 
 
 @method(inplace=True, moves=True, out=True)

@@ -23,10 +23,10 @@ from .._operand import as_operand
 from ..create import eye
 from ..index import on_common_device
 from ..matmul import bmm, linear, matmul, mm, mv
-from ..op import method
-from ..pointwise import mul, sub, where
+from ..op import OPCODES, method
+from ..pointwise import sub, where
 from ..reduce import sum as sum_
-from ..view import broadcast_to, expand, reshape, t, unsqueeze
+from ..view import axis, broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
 
 __all__ = [
@@ -308,8 +308,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tenso
 def _axes(x: Tensor, axes: Sequence[Any], name: str) -> list[int]:
     """Axes as numbers from 0 on, each but once."""
     found = []
-    for axis in axes:
-        if not -x.ndim <= (number := int64(axis, f"{name}: dimension")) < x.ndim:
+    for given in axes:
+        if not -x.ndim <= (number := int64(given, f"{name}: dimension")) < x.ndim:
             raise BoundsError(f"{name}: dimension {number} is out of range for shape {tuple(x.shape)}")
         found.append(number % x.ndim)
     if len(set(found)) != len(found):
@@ -403,6 +403,9 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
 
 
+_MUL = OPCODES["mul"]
+
+
 @method(composed=True, autocast="off widest", out=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product of vectors of three elements along dim (default: the first axis of size 3).
@@ -415,7 +418,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         dim = next((k for k, size in enumerate(a.shape) if size == 3), None)
         if dim is None:
             raise ShapeError(f"cross: no dimension of size 3 in shape {tuple(a.shape)}")
-    return linalg_cross(a, b, dim=dim)
+    return _checked_cross(a, b, dim)
 
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
@@ -424,15 +427,19 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     >>> norch.linalg.cross(norch.tensor([1, 0, 0]), norch.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    a, b = as_operand(input, "cross"), as_operand(other, "cross")
-    on_one_device("cross", a, b)
-    if a.ndim != b.ndim:
-        raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {tuple(a.shape)} and {tuple(b.shape)}")
-    (dim,) = _axes(a, [dim], "cross")
-    if a.shape[dim] != 3 or b.shape[dim] != 3:
-        shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
-        raise ShapeError(f"cross: expected size 3 along dimension {dim}, got {shapes}")
+    return _checked_cross(as_operand(input, "cross"), as_operand(other, "cross"), dim)
 
+
+def _checked_cross(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    on_one_device("cross", a, b)
+    shape, other = lib.norch_shape(a), lib.norch_shape(b)
+    if len(shape) != len(other):
+        raise ShapeError(f"cross: {a.ndim} and {b.ndim} dimensions: {shape} and {other}")
+    if not shape:
+        raise BoundsError(f"cross: dimension {dim} is out of range for shape {shape}")
+    dim = axis(dim, len(shape), "cross")
+    if shape[dim] != 3 or other[dim] != 3:
+        raise ShapeError(f"cross: expected size 3 along dimension {dim}, got {shape} and {other}")
     return _cross(a, b, dim)
 
 
@@ -443,12 +450,15 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     grad_b=lambda g, a, dim: _cross(g, a, dim),
 )
 def _cross(a: Tensor, b: Tensor, dim: int) -> Tensor:
-    """a[i + 1] b[i + 2] - a[i + 2] b[i + 1] along dim, where 3 stands for 0 and 4 for 1."""
-    (a1, a2), (b1, b2) = (
-        (lib.norch_slice(twice, dim, 1, 4, 1), lib.norch_slice(twice, dim, 2, 5, 1))
-        for twice in (lib.norch_cat((x, x), dim) for x in (a, b))
-    )
-    return sub(mul(a1, b2), mul(a2, b1))
+    """a[i + 1] b[i + 2] - a[i + 2] b[i + 1] along dim, where 3 stands for 0 and 4 for 1: the elements, moved up by one,
+    of a[i] b[i + 1] - a[i + 1] b[i]."""
+    before, behind = lib.norch_binary(_MUL, a, _moved_up(b, dim)), lib.norch_binary(_MUL, _moved_up(a, dim), b)
+    return _moved_up(sub(before, behind), dim)
+
+
+def _moved_up(x: Tensor, dim: int) -> Tensor:
+    """The elements 1, 2, 0 along dim."""
+    return lib.norch_cat((lib.norch_slice(x, dim, 1, 3, 1), lib.norch_slice(x, dim, 0, 1, 1)), dim)
 
 
 linalg_cross.__name__ = "cross"  # that of norch.linalg, which errors name
