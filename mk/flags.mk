@@ -49,7 +49,7 @@ BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
 AVX  := $(filter avx%,$(ISAS))
 # The baseline of these families is for machines without AVX2 only; of the others it has dtypes that wider builds lack.
-SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy int8 layer normalize optim pool quantized random recurrent resample sample softmax stage)
+SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy distance int8 layer normalize optim pool quantized random recurrent resample sample softmax stage)
 
 # $(call tune,FAMILIES,BUILDS,FLAGS), for -O3 is not the best for
 #   loops of one line, what is called once a kernel, and most of the baseline       COMPACT
@@ -79,7 +79,7 @@ $(call tune,quantized int8,         $(if $(WASM),,$(WIDE)), $(COMPACT) $(PEEL))
 $(call tune,quantized int8,         $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
-$(call tune,normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH))
+$(call tune,distance normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
 $(call tune,attention batch_norm cross_entropy pool random recurrent resample sample softmax sort, $(if $(WASM),$(WIDE)), -Os)
 

@@ -93,6 +93,7 @@ static void visit_nest(visitor v, const nr_call *call, nr_plan *nest, uint32_t w
 #include "../families/check.h"
 #include "../families/conv.h"
 #include "../families/cross_entropy.h"
+#include "../families/distance.h"
 #include "host_call.h"
 #include "../families/index.h"
 #include "../families/join.h"

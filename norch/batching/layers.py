@@ -170,6 +170,19 @@ def _grid_sample_backward(
     become_all((of_x, of_grid), found, level)
 
 
+# ---- distances between rows: samples are more matrices ---------------------------------------------------------------
+
+
+@rule("distances")
+def _distances(level: Level, a: Any, b: Any, p: float) -> Any:
+    return sample(lib.norch_distances(samples(a, level), None if b is None else samples(b, level), p), level)
+
+
+@rule("distances_backward")
+def _distances_backward(level: Level, weight: Any, a: Any, b: Any, p: float) -> Any:
+    return sample(lib.norch_distances_backward(*(samples(one, level) for one in (weight, a, b)), p), level)
+
+
 # ---- normalisation of batches: channels of samples are more channels -------------------------------------------------
 
 

@@ -12,19 +12,21 @@ from ...dtype import check_numbers, finfo, float32, float64
 from ...errors import ArgumentError, ShapeError, one_of
 from .._checks import at_least, floats_of, with_ndim
 from .._entry import composed
+from .._halves import WIDE
 from .._operand import as_operand
 from ..copy import cat, result_type
 from ..create import triu_indices
-from ..index import on_common_device
+from ..index import KINDS, on_common_device
 from ..matmul import matmul
 from ..norm import max_norm_grad, vector_norm, vector_norm_grad
 from ..op import method
 from ..pointwise import clamp_min, where
 from ..reduce import axes_of, norm_grad, norm_over, sum_over
 from ..reduce import sum as sum_
+from ..resample import IN_PAGES
 from ..sort import nanmedian
 from ..view import unsqueeze
-from .shape import broadcast_tensors
+from .shape import broadcast_shapes, broadcast_tensors
 from .statistics import as_float
 
 __all__ = ["cdist", "cosine_similarity", "pairwise_distance", "pdist", "renorm"]
@@ -36,6 +38,7 @@ def _norm(x: Tensor, p: float, keepdim: bool = False) -> Tensor:
 
 
 AT_ONCE = 1 << 18  # differences, which then stay in the cache
+FEW = 1 << 20  # differences, of which the library takes less time than a product of matrices
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
@@ -53,6 +56,13 @@ def _cdist_backward(
 ) -> tuple[Any, Any]:
     """So many rows of a at a time where no gradient is recorded; but not of halves, whose sums are rounded once."""
     to_a, to_b = needs_input_grad
+    if not mode.enabled and p in (1, 2) and _has_kernel(a):
+        a, b = (_expanded(x, lib.norch_shape(g)[:-2]) for x in (a, b))
+        weight = g if p == 1 else g / out.where(out != 0, math.inf)
+        return (
+            lib.norch_distances_backward(weight, a, b, p) if to_a else None,
+            lib.norch_distances_backward(weight.mT, b, a, p) if to_b else None,
+        )
     b = b.unsqueeze(-3)
     parts: Any = [(a, out, g)]
     if not mode.enabled and rows < g.shape[-2] and g.element_size() >= 4:
@@ -70,10 +80,28 @@ def _cdist_backward(
 
 @differentiable("cdist", inputs=("a", "b"), broadcast=True, backward=_cdist_backward)
 def _cdist(a: Tensor, b: Tensor, p: float, rows: int) -> Tensor:
-    """The p-norms, of some rows of a at a time: the differences of all rows would be K times as large as the result."""
+    """The p-norms; without a kernel for them of some rows of a at a time, as the differences of all rows would be K
+    times as large as the result."""
+    if p in _OF_KERNEL and _has_kernel(a):
+        batch = broadcast_shapes(lib.norch_shape(a)[:-2], lib.norch_shape(b)[:-2])
+        return lib.norch_distances(_expanded(a, batch), _expanded(b, batch), p)
     b = unsqueeze(b, -3)
     parts = [_norm(unsqueeze(part, -2) - b, p) for part in (a.split(rows, -2) if rows < a.shape[-2] else [a])]
     return parts[0] if len(parts) == 1 else cat(parts, -2)
+
+
+_OF_KERNEL = (1, 2, math.inf)
+
+
+def _has_kernel(x: Any) -> bool:
+    """Whether the library has distances of this dtype and device."""
+    return x._dtype in WIDE and not x.is_cuda and not IN_PAGES
+
+
+def _expanded(x: Tensor, batch: Any) -> Tensor:
+    """x (..., M, K) with these leading axes."""
+    shape = lib.norch_shape(x)
+    return x if shape[:-2] == tuple(batch) else lib.norch_expand(x, (*batch, *shape[-2:]))
 
 
 def _typical(x: Tensor) -> Tensor:
@@ -144,10 +172,10 @@ def cdist(
 ) -> Tensor:
     """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
 
-    With p=2 and more than 25 rows the squares come from a product of matrices, as in PyTorch, |a|^2 - 2 ab + |b|^2:
-    much faster, but distances that are small beside the spread of the rows are less exact, and 0 where rounding hides
-    them; |a| and |b| are those about a typical row of x1. A row that is 1e19 times as far away as others (in float64
-    1e154) is at an infinite distance.
+    With p=2, more than 25 rows and a million differences (M N K) the squares come from a product of matrices, |a|^2 -
+    2 ab + |b|^2, as in PyTorch from 25 rows on: much faster, but distances that are small beside the spread of the rows
+    are less exact, and 0 where rounding hides them; |a| and |b| are those about a typical row of x1. A row that is 1e19
+    times as far away as others (in float64 1e154) is at an infinite distance.
     compute_mode "use_mm_for_euclid_dist" asks for that always, "donot_use_mm_for_euclid_dist" never.
 
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
@@ -160,7 +188,8 @@ def cdist(
     if not p >= 0:
         raise ArgumentError(f"cdist: p is not negative, not {p}")
     one_of("cdist: compute_mode", compute_mode, (None, *_MODES))
-    many = max(a.shape[-2], b.shape[-2]) > 25 and a.shape[-1] > 0
+    rows, columns, width = a.shape[-2], b.shape[-2], a.shape[-1]
+    many = max(rows, columns) > 25 and width > 0 and not (_has_kernel(a) and rows * columns * width < FEW)
     if p == 2 and a.dtype is b.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
             return _euclidean(a, b)
@@ -193,14 +222,21 @@ def _pdist_grad(g: Any, x: Any, out: Any, p: float) -> Any:
 
 @differentiable(grad=_pdist_grad)
 def _pdist(x: Tensor, p: float) -> Tensor:
-    """Of some rows at a time with all behind the first of them."""
-    parts, each = [x.new_zeros(0)], _rows_at_once(x)
-    for start in range(0, x.shape[0] - 1, each):
-        norms = _norm(unsqueeze(x[start : start + each], 1) - x[start + 1 :], p)
-        rows, columns = lib.norch_shape(norms)
-        for k in range(min(rows, columns)):
-            parts.append(lib.norch_slice(lib.norch_select(norms, 0, k), 0, k, columns, 1))
-    return cat(parts)
+    """Without a kernel for them of some rows at a time with all behind the first of them."""
+    if p in _OF_KERNEL and _has_kernel(x):
+        return lib.norch_distances(x, None, p)
+    n, each = x.shape[0], _rows_at_once(x)
+    if n < 2:
+        return x.new_zeros(0)
+    parts = []
+    for start in range(0, n - 1, each):
+        rows, columns = min(each, n - 1 - start), n - 1 - start
+        first = unsqueeze(lib.norch_slice(x, 0, start, start + rows, 1), 1)
+        norms = _norm(first - lib.norch_slice(x, 0, start + 1, n, 1), p)
+        places = triu_indices(rows, columns, device=x.device)
+        pair = lib.norch_select(places, 0, 0), lib.norch_select(places, 0, 1)
+        parts.append(lib.norch_index_get(norms, KINDS["GET"], pair, (0, 1), (0, 1), 0))
+    return parts[0] if len(parts) == 1 else cat(parts)
 
 
 def _rows_at_once(x: Tensor) -> int:

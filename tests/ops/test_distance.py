@@ -1,0 +1,82 @@
+"""Distances between rows: their kernels beside NumPy in float64, at widths around those of vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from case import source
+
+import norch
+
+pytestmark = pytest.mark.kernel
+
+WIDTHS = (0, 1, 3, 7, 8, 15, 16, 17, 33, 300, 2100)
+ORDERS = (1.0, 2.0, math.inf)
+
+
+def distances(a: Any, b: Any, p: float) -> Any:
+    """(..., M, N), in float64."""
+    apart = np.abs(a[..., :, None, :].astype(float) - b[..., None, :, :].astype(float))
+    return np.max(apart, -1, initial=0.0) if p == math.inf else (apart**p).sum(-1) ** (1 / p)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("p", ORDERS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_distances(width: int, p: float, dtype: str) -> None:
+    """Of all rows, of matrices that broadcast and lie otherwise in memory, and of pairs of rows."""
+    rng = source(f"distances {width} {p} {dtype}")
+    a, b = rng.normal(size=(2, 1, 5, width)).astype(dtype), rng.normal(size=(3, width, 4)).astype(dtype)
+    close = {"rtol": 1e-6 if dtype == "float32" else 1e-14, "atol": 1e-30}
+    found = norch.cdist(norch.tensor(a), norch.tensor(b).mT, p)
+    np.testing.assert_allclose(found.numpy(), distances(a, np.swapaxes(b, 1, 2), p), **close)
+    pairs = norch.pdist(norch.tensor(a[0, 0]), p)
+    np.testing.assert_allclose(pairs.numpy(), distances(a[0, 0], a[0, 0], p)[np.triu_indices(5, 1)], **close)
+
+
+@pytest.mark.parametrize("p", ORDERS)
+@pytest.mark.parametrize("width", [1, 16, 300])
+def test_gradients(width: int, p: float) -> None:
+    """Those of float32 are near those of float64, which a recorded gradient computes by other operations."""
+    rng = source(f"gradients of distances {width} {p}")
+    arrays = [rng.normal(size=shape) for shape in ((2, 5, width), (70, width), (2, 5, 70), (10,))]
+    x, y, g, of_pairs = (norch.tensor(array.astype("float32")) for array in arrays)
+    found, exact = [], []
+    for into, dtype, recorded in ((found, norch.float32, False), (exact, norch.float64, True)):
+        a, b = (one.to(dtype).requires_grad_() for one in (x, y))
+        into.extend(norch.autograd.grad(norch.cdist(a, b, p), [a, b], g.to(dtype), create_graph=recorded))
+        into.extend(norch.autograd.grad(norch.pdist(a[0], p), [a], of_pairs.to(dtype), create_graph=recorded))
+    for one, other in zip(found, exact, strict=True):
+        norch.testing.assert_close(one.double(), other.detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_extreme_rows() -> None:
+    """Squares that float32 has no number for, NaN, infinities, and rows that are equal, whose slope is 0."""
+    zeros = norch.zeros(1, 20)
+    for value in (1e30, 1e-30):
+        found = norch.cdist(norch.full((1, 20), value), zeros)
+        np.testing.assert_allclose(found.item(), value * math.sqrt(20), rtol=1e-6)
+    for p in ORDERS:
+        for place in (0, 19):
+            x = zeros.clone()
+            x[0, place] = math.nan
+            assert norch.cdist(x, zeros, p).isnan().all()
+            x[0, place] = -math.inf
+            assert norch.cdist(x, zeros, p).isposinf().all()
+        x = norch.ones(2, 20, requires_grad=True)
+        (g,) = norch.autograd.grad(norch.cdist(x, x.detach(), p).sum() + norch.pdist(x, p).sum(), [x])
+        assert not g.any()
+
+
+@pytest.mark.parametrize("p", ORDERS)
+def test_recorded(p: float) -> None:
+    """A replay gives the bits of the call."""
+    x, y = norch.randn(70, 33), norch.randn(40, 33)
+    replayed = norch.capture(lambda a, b: (norch.cdist(a, b, p), norch.pdist(a, p)))
+    for _ in range(3):
+        for one, other in zip(replayed(x, y), (norch.cdist(x, y, p), norch.pdist(x, p)), strict=True):
+            assert norch.equal(one, other)
+        x = x.neg()
