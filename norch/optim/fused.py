@@ -120,6 +120,8 @@ class Fused(Elementwise):
         if not params:
             return
         entries = [self.state.get(param) or (self._entry(param, group) if self.row.counts else {}) for param in params]
+        if any(isinstance(entry.get("step"), Tensor) for entry in entries):
+            unseen("a step count of an optimizer is a tensor")
         for some, theirs, _ in by_step(params, grads, entries) if self.row.counts else ((params, grads, entries),):
             hyper = self.row.hyper()
             self._fill(hyper, group)

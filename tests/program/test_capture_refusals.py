@@ -445,3 +445,23 @@ def test_a_refusal_gives_line_and_remedy(verb: str, name: str, strict: bool) -> 
             message = str(error)
     assert message.startswith(f"{verb}: ") and remedy in message
     assert message.endswith(f"\n  at {__file__}:{line}")
+
+
+@pytest.mark.parametrize("name", ["Adam", "Adadelta", "RMSprop", "Rprop", "Adagrad"])
+def test_a_step_count_that_is_a_tensor_is_refused(name):
+    p = norch.ones(2, requires_grad=True)
+    optimizer = getattr(optim, name)([p], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (p * x).sum().backward()
+        optimizer.step()
+        return x * 2
+
+    step(norch.ones(2))
+    optimizer.state[p]["step"] = norch.tensor(5.0)
+    captured = norch.capture(step)
+    captured(norch.ones(2))
+    with pytest.raises(norch.CaptureError, match="a step count of an optimizer is a tensor"):
+        captured(norch.ones(2))
+    assert captured.recordings() == 0
