@@ -17,6 +17,7 @@ static void *counter;    /* the iterator of sequence numbers */
 /* refresh(x) takes a view again from its base; view_of(x, step, arguments) is the _view of a view of a view; severed
  * and unrecorded are those of views taken under no_grad(). */
 static void *refresh, *view_of, *severed, *unrecorded;
+static void *history;    /* history(node): that of what the node saved as its result */
 static void *packed;     /* packed(saved), once there were hooks on what nodes save; else NULL */
 static void *view_class; /* of the _view of tensors */
 enum { VIEW_BASE, VIEW_STEPS, VIEW_NODE };
@@ -95,11 +96,12 @@ static void replace(void **at, void *object) {
     if (before) Py_DecRef(before);
 }
 
-/* For all threads. bind_views(refresh, view_of, SEVERED, UNRECORDED): of view_history.py. pack_saved(packed or None): of saved_hooks.py. */
+/* For all threads. bind_views(refresh, view_of, SEVERED, UNRECORDED, history): of view_history.py and saved.py.
+ * pack_saved(packed or None): of saved_hooks.py. */
 NR_BUILTIN(bind_views) {
-    if (!nr_counted("bind_views", 4, n)) return NULL;
-    void **all[] = {&refresh, &view_of, &severed, &unrecorded};
-    for (int i = 0; i < 4; i++) replace(all[i], args[i]);
+    if (!nr_counted("bind_views", 5, n)) return NULL;
+    void **all[] = {&refresh, &view_of, &severed, &unrecorded, &history};
+    for (int i = 0; i < 5; i++) replace(all[i], args[i]);
     return Py_NewRef(NR_NONE);
 }
 
@@ -447,6 +449,10 @@ void *nr_saved_by(nr_holder *node) {
 void *nr_result_of(nr_holder *node, void *saved) {
     if (!nr_grad_enabled()) return Py_NewRef(saved);
     norch_tensor *out = alias_of(saved);
-    if (out) set_node(out, Py_NewRef(node));
-    return out;
+    void *of = out ? PyObject_CallFunctionObjArgs(history, node, NULL) : NULL;
+    if (of)
+        set_node(out, of);
+    else if (out)
+        Py_DecRef(out);
+    return of ? out : NULL;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 from .._binding.library import lib
 from .._package.exports import publish
 from .._package.typing import Any, cast
@@ -119,7 +121,7 @@ class Function(Node):
             index = self._saved_outputs.get(position)
             if index is not None:  # an output, saved without its history
                 saved = alias(saved)
-                saved._node = self if len(self._output_shapes) == 1 else Output(self, index)
+                saved._node = self if len(self._output_shapes) == 1 else output_of(self, index)
             tensors.append(saved)
         return tuple(tensors)
 
@@ -168,7 +170,7 @@ class Function(Node):
                 continue
             if cast(Any, out).dtype.kind not in "fc":
                 continue
-            node = self if len(outputs) == 1 else Output(self, index)
+            node = self if len(outputs) == 1 else output_of(self, index)
             if self._is_dirty(out):
                 rebase_history(out, node)
                 continue
@@ -230,6 +232,17 @@ class Output(Node):
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (Outputs({self.index: g}),)
+
+
+_outputs: WeakValueDictionary[tuple[int, int], Output] = WeakValueDictionary()
+
+
+def output_of(parent: Node, index: int) -> Output:
+    """The history of a result of a node with several: always the same, with the hooks on it, while something has it."""
+    found = _outputs.get((id(parent), index))
+    if found is None or found.edges[0] is not parent:
+        found = _outputs[id(parent), index] = Output(parent, index)
+    return found
 
 
 class Outputs(dict[int, Any]):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .._binding.library import lib
-from .._package.typing import Any
+from .._package.typing import Any, cast
 from .._tensor.handle import Handle, next_seq
 from ..errors import Error
 from .grad_mode import mode
 from .node import Leaf, Node
 from .outlive import copy_saved, outliving
 from .record import gradient_edge
+from .saved import note_view
 from .view_history import SEVERED, UNRECORDED, Constant, is_moved, rebase_history, settle
 
 
@@ -61,5 +62,7 @@ def finish_write(x: Any, node: Node | None, saves_result: bool = False) -> None:
         if saves_result:
             node.seq = next_seq()
         rebase_history(x, node)
+        if saves_result and x._node is not node:
+            note_view(node, cast(Node, gradient_edge(x)))
     elif mode.enabled and (former := gradient_edge(x)) is not None:
         rebase_history(x, Constant(former))

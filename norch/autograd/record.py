@@ -14,11 +14,12 @@ from .._tensor.handle import meta_of
 from .derivative import OpNode
 from .grad_mode import mode
 from .node import Node
+from .saved import history_of_result
 from .view_history import SEVERED, UNRECORDED, refresh, view_of
 
 # gradient_edge(x): the node that the gradient of x goes to, or None. A view whose base was written to is first taken
 # again. Hot paths read x._node directly if x is no view.
-lib.norch_bind_views(refresh, view_of, SEVERED, UNRECORDED)
+lib.norch_bind_views(refresh, view_of, SEVERED, UNRECORDED, history_of_result)
 gradient_edge: Callable[[Any], Node | None] = lib.norch_gradient_edge
 
 # record(node_class, out, inputs, others=(), broadcast=False): out, computed from inputs (a tuple of tensors, or None),

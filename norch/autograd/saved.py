@@ -9,12 +9,27 @@ from __future__ import annotations
 
 from itertools import chain
 from operator import itemgetter
+from weakref import WeakKeyDictionary, ref
 
 from .._package.typing import Any
 from .._tensor.handle import Handle, alias
 from ..errors import Error
 from .grad_mode import mode
 from .node import Node
+
+# Of a node that wrote to a view and saved the result: a weak reference to the history of the view, which leads to it.
+_of_views: WeakKeyDictionary[Node, ref[Node]] = WeakKeyDictionary()
+
+
+def note_view(node: Node, history: Node) -> None:
+    """history: that of a view after node wrote to it."""
+    _of_views[node] = ref(history)
+
+
+def history_of_result(node: Node) -> Node:
+    """The history of what node saved as its result, with the hooks on it: node, or that of the view it wrote to."""
+    reference = _of_views.get(node)
+    return (reference() if reference is not None else None) or node
 
 
 class SavePlan:
@@ -97,7 +112,7 @@ class SavePlan:
                             saved_intact(node, held)
             if out_at >= 0 and mode.enabled:
                 out = alias(values[out_at])
-                out._node = node
+                out._node = history_of_result(node)
                 values = (*values[:out_at], out, *values[out_at + 1 :])
             return values
 

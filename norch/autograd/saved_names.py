@@ -6,7 +6,7 @@ from .._binding.library import lib
 from .._package.typing import Any
 from .._tensor.handle import Handle, alias
 from ..errors import Error
-from .saved import saved_intact
+from .saved import history_of_result, saved_intact
 
 # {parameter of a gradient function (derivative.py): PyTorch's name}; `x_meta` becomes `self_sym_sizes`, the shape.
 _NAMES = {"x": "self", "a": "self", "b": "other", "out": "result", "axes": "dim"}
@@ -82,7 +82,7 @@ def read_saved(node: Any, name: str) -> Any:
     saved_intact(node, value)
     if name == "result":
         value = alias(value)
-        value._node = node
+        value._node = history_of_result(node)
     elif value._weak:  # a number, whose tensor all calls share
         return lib.norch_clone(value) if name in ("self", "other") else value.item()  # type: ignore[attr-defined]
     return value

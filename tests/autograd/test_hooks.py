@@ -1,5 +1,6 @@
 """Hooks of tensors, of leaves and of nodes: what they are given, what they may change, and when."""
 
+import math
 import weakref
 
 import pytest
@@ -345,3 +346,76 @@ def test_hooks_that_change_in_a_walk_which_calls_none_stay_changed(walked, chang
     assert seen == []
     (y * 1).sum().backward()
     assert seen == ([] if changed == "removed" else ["first", "second"])
+
+
+WRITES = {
+    "exp_": lambda v: v.exp_(),
+    "sqrt_": lambda v: v.sqrt_(),
+    "div_": lambda v: v.div_(v.detach() + 1),
+    "pow_": lambda v: v.pow_(v.detach() + 1),
+    "cumprod_": lambda v: v.cumprod_(0),
+    "elu_": lambda v: norch.nn.functional.elu_(v),
+}
+VIEWS = {
+    "index": lambda y: y[:2],
+    "view": lambda y: y.view(3, 1).view(3)[:2],
+    "subclass": lambda y: y.as_subclass(type("Kind", (norch.Tensor,), {}))[:2],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("write", WRITES)
+def test_hooks_of_a_view_see_the_gradient_of_what_a_write_to_it_saved(write, view):
+    def derivatives(take, hooked):
+        x = leaf([0.5, 0.25, 2.0], dtype=norch.float64)
+        v = take(x * 1)
+        WRITES[write](v)
+        hooked(v).register_hook(lambda g: g * 10)
+        v = v.as_subclass(norch.Tensor)
+        (first,) = norch.autograd.grad((v * v).sum(), x, create_graph=True)
+        return first.tolist(), norch.autograd.grad(first.sum(), x)[0].tolist()
+
+    wanted = derivatives(lambda y: y.split(2)[0] * 1, lambda v: v)
+    got = derivatives(VIEWS[view], lambda v: v)
+    assert got[0] == pytest.approx(wanted[0]) and got[1] == pytest.approx(wanted[1])
+    of_base = derivatives(VIEWS[view], lambda v: v._view.base)
+    assert of_base[1][:2] == pytest.approx(wanted[1][:2])
+
+
+SEVERAL = {
+    "eigh": lambda a: norch.linalg.eigh(a)[::-1],
+    "svd": lambda a: norch.linalg.svd(a)[:2],
+    "qr": lambda a: norch.linalg.qr(a),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_hooks_of_one_of_several_results_see_the_gradient_of_what_was_saved(name):
+    seen = []
+    a = leaf([[2.0, 0.5], [0.5, 1.0]], dtype=norch.float64)
+    factor, other = SEVERAL[name](a * 1)
+    factor.register_hook(seen.append)
+    (first,) = norch.autograd.grad((other**3).sum(), a, create_graph=True)
+    assert seen == []
+    norch.autograd.grad((first * first).sum(), a)
+    assert len(seen) == 1
+
+
+def test_hooks_of_a_result_of_a_function_see_the_gradient_of_what_it_saved():
+    class Both(norch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            e = x.exp()
+            ctx.save_for_backward(e)
+            return e, x.sin()
+
+        @staticmethod
+        def backward(ctx, g, _):
+            return g * ctx.saved_tensors[0]
+
+    x = leaf([0.0, 1.0])
+    e, _ = Both.apply(x)
+    e.register_hook(lambda g: g * 10)
+    (first,) = norch.autograd.grad(e.sum(), x, create_graph=True)
+    (second,) = norch.autograd.grad(first.sum(), x)
+    assert second.tolist() == pytest.approx([100.0, 100 * math.e])

@@ -11,7 +11,7 @@ from ..._tensor import handle as _handle
 from ..._tensor.handle import alias
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
-from ...autograd.function import Output, Outputs
+from ...autograd.function import Outputs, output_of
 from ...autograd.grad_mode import is_grad_enabled
 from ...autograd.grad_mode import mode as recording
 from ...autograd.levels import all_samples, occurs
@@ -65,7 +65,7 @@ def record_factors(node_class: Any, outs: tuple[Any, ...], A: Tensor, *others: A
         node = record(node_class, outs[0], (A,), (tuple(alias(x) for x in outs[1:]), *others))._node
         if node is not None:
             for i, out in enumerate(outs):
-                out._node = Output(node, i)
+                out._node = output_of(node, i)
     return outs
 
 
@@ -75,7 +75,7 @@ def factors_of(out: Tensor, rest: tuple[Any, ...]) -> tuple[Tensor, ...]:
         return out, *rest
     node, factors = out._node, tuple(alias(x) for x in (out, *rest))
     for i, x in enumerate(factors):
-        x._node = Output(node, i)
+        x._node = output_of(node, i)
     return factors
 
 
