@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from sys import hash_info
 from typing import Any
 
 from .._binding.library import lib
@@ -56,6 +57,7 @@ _READS = {
 _READS_ATTRIBUTES = 16
 _NODE, _GRAD = (offset_of(getattr(Tensor, name)) for name in ("_node", "_grad"))
 _LEAST_ID = 1 << 12  # no object lies in the first page
+_ADDRESSES = (1 << hash_info.width) - 1  # 32 bits in WebAssembly
 
 
 class Trace:
@@ -316,7 +318,9 @@ def _ids_in(guards: list[Row]) -> list[int]:
         if type(value) is tuple:
             values += value
         elif type(value) is int and _LEAST_ID < abs(value) < 1 << 63:
-            ids |= {value, (value << 4 | value >> 60 & 15) & (1 << 63) - 1}  # CPython: hash() is id() rotated by 4 bits
+            address = value & _ADDRESSES
+            address = (address << 4 | address >> _ADDRESSES.bit_length() - 4) & _ADDRESSES
+            ids |= {value, address & (1 << 63) - 1}  # CPython: hash() is id() rotated by 4 bits
     return sorted(ids)
 
 
