@@ -48,13 +48,13 @@ norch_tensor *norch_distances(const norch_tensor *a, const norch_tensor *optiona
     const norch_tensor *b = optional_b ? optional_b : a;
     nr_distance_plan plan;
     if (make_plan(a, b, p, &plan)) return NULL;
-    int64_t shape[NORCH_MAX_DIMS], n = plan.rows;
-    const int32_t lead = a->ndim - 2;
+    int64_t shape[NORCH_MAX_DIMS];
+    const int32_t lead = a->ndim - 2, ndim = optional_b ? a->ndim : a->ndim - 1;
     for (int32_t d = 0; d < lead; d++) shape[d] = a->shape[d];
-    shape[lead] = optional_b ? n : n % 2 ? (n - 1) / 2 * n : n / 2 * (n - 1);
+    shape[lead] = plan.rows;
     shape[lead + 1] = plan.columns;
-    const int32_t ndim = optional_b ? a->ndim : a->ndim - 1;
-    if (nr_check_shape(op, ndim, shape)) return NULL;
+    if (nr_check_shape(op, a->ndim, shape)) return NULL; /* of pairs, too, as rows without elements may be very many */
+    if (!optional_b) shape[lead] = plan.rows * (plan.rows - 1) / 2;
     NR_OWNED norch_tensor *from = nr_dense(a, a->dtype), *to = from && optional_b ? nr_dense(b, a->dtype) : NULL;
     if (!from || (optional_b && !to)) return NULL;
     return run(optional_b ? NR_DISTANCE_FORWARD : NR_DISTANCE_PAIRS, &plan, from, to ? to : from, NULL,

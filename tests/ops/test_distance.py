@@ -80,3 +80,10 @@ def test_recorded(p: float) -> None:
         for one, other in zip(replayed(x, y), (norch.cdist(x, y, p), norch.pdist(x, p)), strict=True):
             assert norch.equal(one, other)
         x = x.neg()
+
+
+@pytest.mark.parametrize("rows", [2**40, 316_036_705_537_063_830])
+def test_more_pairs_than_fit(rows: int) -> None:
+    """Rows without elements may be more than memory has pairs for: of the second number they are 39 modulo 2**64."""
+    with pytest.raises(norch.ShapeError, match=f"shape .{rows}, {rows}. needs more than"):
+        norch.pdist(norch.empty(rows, 0))
