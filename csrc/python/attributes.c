@@ -49,10 +49,9 @@ static void *as_size(void *plain) {
 static void *size_item(void *shape, void *index) {
     const nr_ssize count = PyTuple_Size(shape);
     if (((nr_object *)index)->type != (void *)NR_AT(PySlice_Type)) {
-        long long i = PyLong_AsLongLong(index);
+        const nr_ssize i = PyNumber_AsSsize_t(index, PyExc_IndexError);
         if (i == -1 && PyErr_Occurred()) return NULL;
-        i += i < 0 ? count : 0;
-        return Py_XNewRef(PyTuple_GetItem(shape, i >= 0 && i < count ? (nr_ssize)i : count)); /* which raises */
+        return Py_XNewRef(PyTuple_GetItem(shape, i < 0 ? i + count : i)); /* which raises outside */
     }
     nr_ssize start, stop, step;
     if (PySlice_Unpack(index, &start, &stop, &step) < 0) return NULL;
