@@ -482,10 +482,10 @@ int32_t norch_grid_sample_backward(const norch_tensor *g, const norch_tensor *x,
                                    int64_t padding, bool corners, norch_tensor *optional_of_x,
                                    norch_tensor *optional_of_grid);
 
-/* The norms of order p, which is 1, 2 or infinity, of the differences of rows of a (..., M, K) and b (..., N, K), of the
- * same leading axes: (..., M, N); without b of each row of a with those after it, (..., M (M - 1) / 2). backward: the sum
- * over N of weight (..., M, N) times the differences, for p = 1 times their signs: (..., M, K), which is the gradient of a
- * if weight is that of the norms, for p = 2 divided by these. float32 and float64, on the CPU only. */
+/* The norms of order p, which is 1, 2 or infinity, of the differences of rows of a (..., M, K) and b (..., N, K), of
+ * the same leading axes: (..., M, N); without b of each row of a with those after it, (..., M (M - 1) / 2). backward:
+ * the sum over N of weight (..., M, N) times the differences, for p = 1 times their signs: (..., M, K), which is the
+ * gradient of a if weight is that of the norms, for p = 2 divided by these. float32 and float64, on the CPU only. */
 norch_tensor *norch_distances(const norch_tensor *a, const norch_tensor *optional_b, double p);
 norch_tensor *norch_distances_backward(const norch_tensor *weight, const norch_tensor *a, const norch_tensor *b,
                                        double p);

@@ -4,8 +4,8 @@
  *   x (channels, rows, columns) -> image in blocks of LANES channels -> layer without stages -> image -> y
  *   weight                      -> packed, in each call           ---^
  *
- * Forward sums, but those of conv_winograd.h, are those of conv_correlate.h, to the bit. Of an adjoint, x from y, each phase of the stride is a forward
- * convolution of y with a part of the taps, backwards. */
+ * Forward sums, but those of conv_winograd.h, are those of conv_correlate.h, to the bit. Of an adjoint, x from y, each
+ * phase of the stride is a forward convolution of y with a part of the taps, backwards. */
 
 #include "image_loops.h"
 

@@ -6,9 +6,9 @@
  *   packed weight: for each group of      column is broadcast, and multiplied by a vector of the weight, which was
  *     output channels (k, PANEL_COLS)     packed in the order in which it is read
  *
- * Sums, but those of conv_winograd.h, are those of conv_correlate.h, conv_product.h and conv_unfold.h, to the bit: over channels, and for each over its
- * taps, in parts of `depth` products, each of which is summed by itself. Blocks of channels: Georganas et al., "Anatomy
- * of High-Performance Deep Learning Convolutions on SIMD Architectures" (2018). */
+ * Sums, but those of conv_winograd.h, are those of conv_correlate.h, conv_product.h and conv_unfold.h, to the bit: over
+ * channels, and for each over its taps, in parts of `depth` products, each of which is summed by itself. Blocks of
+ * channels: Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures" (2018). */
 
 /* Channels that are read where they lie in planes, as few as pictures have. */
 #define PLANES 4

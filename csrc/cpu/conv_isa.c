@@ -12,7 +12,8 @@
  * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
  * conv_depth.h (one channel to a group), conv_product.h (one tap) and conv_unfold.h (few positions) have the loops, and
  * are included once for each float type; conv_image.h has those of layers of recordings, with conv_winograd.h for 3 x 3
- * taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix product without unfolding:
+ * Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"
@@ -70,8 +71,8 @@
 #define TURNED_PRODUCTS 256
 #define TURNED_BYTES ((int64_t)16 << 20)
 #define TURNED_PHASES 4
-/* Winograd's factors: channels and tiles of 2 x 2 that pay for them; tiles for which the weight is read at a time, at least,
- * and bytes of their factors and sums, of which most should stay in the second cache. */
+/* Winograd's factors: channels and tiles of 2 x 2 that pay for them; tiles for which the weight is read at a time, at
+ * least, and bytes of their factors and sums, of which most should stay in the second cache. */
 #define WINOGRAD_CHANNELS 32
 #define FEWEST_TILES 48
 #define WINOGRAD_TILES 28
@@ -207,8 +208,8 @@ static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
     return k >= 256 && p->out >= channels && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
 }
 
-/* Whether a convolution of float32 goes by conv_winograd.h: there are channels and tiles enough to pay for turning x, y and
- * the weight into factors, and few tiles reach out of y. */
+/* Whether a convolution of float32 goes by conv_winograd.h: there are channels and tiles enough to pay for turning x, y
+ * and the weight into factors, and few tiles reach out of y. */
 static bool is_winograd(const nr_conv_plan *p) {
 #ifdef __wasm__ /* a page waits for each byte */
     return (void)p, false;

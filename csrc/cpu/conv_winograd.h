@@ -1,5 +1,5 @@
-/* conv_winograd: convolutions of 3 x 3 taps at stride 1 by 16 products where the sums over taps take 36, for float32: a part
- * of conv_image.h. In one dimension two positions of y come from four of x by four products, not six:
+/* conv_winograd: convolutions of 3 x 3 taps at stride 1 by 16 products where the sums over taps take 36, for float32: a
+ * part of conv_image.h. In one dimension two positions of y come from four of x by four products, not six:
  *
  *   p0 = g0 (d0 - d2)                  y0 = p0 + p1 + p2        g: the taps, d: four neighbours in x
  *   p1 = (g0 + g1 + g2) / 2 (d1 + d2)  y1 = p1 - p2 - p3
@@ -9,10 +9,10 @@
  *   a task, some rows of tiles:  x -> factors (16, blocks, tiles, LANES) -> 16 products over channels, by the tiles of
  *   registers of conv_image.h -> (16, blocks, tiles, LANES) -> y, and what follows it
  *
- * docs/reliability.md bounds the errors. Infinite or NaN elements, and sums of factors that
- * overflow, would spread over a tile: a row of tiles whose result is not finite is summed over taps instead. The
- * algorithm: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks" (2016); its errors: Barabasz et al., "Error
- * Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural Networks" (2020). */
+ * docs/reliability.md bounds the errors. Infinite or NaN elements, and sums of factors that overflow, would spread over
+ * a tile: a row of tiles whose result is not finite is summed over taps instead. The algorithm: Lavin, Gray, "Fast
+ * Algorithms for Convolutional Neural Networks" (2016); its errors: Barabasz et al., "Error Analysis and Improving the
+ * Accuracy of Winograd Convolution for Deep Neural Networks" (2020). */
 
 #define FACTORS 16
 /* Numbers between the ends of one factor and the next, so that they do not meet in the same lines of the cache. */
@@ -29,10 +29,11 @@ typedef struct NAME(winograd) {
     _Atomic int64_t next;
 } NAME(winograd);
 
-/* Numbers of the weight as it is summed over taps, which come first in a packed one, and from one factor to the next. */
+/* Numbers of the weight as it is summed over taps, which come first in a packed one. */
 static int64_t NAME(taps_size)(const nr_conv_plan *p) {
     return ceil_div(p->out, LANES) * LANES * p->in * p->kernel[0] * p->kernel[1];
 }
+/* Numbers from one factor of the weight to the next. */
 static int64_t NAME(factor_size)(const nr_conv_plan *p) {
     return ceil_div(p->out, LANES) * LANES * p->in + FACTORS_APART;
 }
@@ -78,8 +79,8 @@ static void NAME(turn_weight)(const nr_conv_plan *p, int64_t group, T *packed) {
 
 /* ---- images -------------------------------------------------------------------------------------------- */
 
-/* The 16 factors of a tile of a block, `apart` apart. Rows and columns behind the last one that a position of y needs may
- * be any: only positions outside y depend on them. */
+/* The 16 factors of a tile of a block, `apart` apart. Rows and columns behind the last one that a position of y needs
+ * may be any: only positions outside y depend on them. */
 INLINE void NAME(turn_tile)(const T *const x[4], int64_t last, T *to, int64_t apart) {
     NAME(vec) row[4][4], all[4];
     UNROLL for (int c = 0; c < 4; c++) {

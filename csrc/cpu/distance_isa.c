@@ -18,8 +18,9 @@
 #define VECTOR 16
 #endif
 #define BLOCK 64 /* bytes in whose lanes elements are added, with any instruction set in the same order */
-#define SPAN 64  /* blocks whose sum is taken in the type of the elements, */
-#define SOME 64  /* and columns, for the gradient, of so many elements: */
+#define SPAN 64  /* blocks whose sum is taken in the type of the elements; sums of spans in double precision */
+/* The same of a gradient: rows of b, and elements of them at a time, whose sums are on the stack. */
+#define SOME 64
 #define WIDTH 256
 #define CHUNK 16384 /* differences from which a second thread pays */
 

@@ -47,10 +47,10 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
 
 /* item(x): the only element as a number. shape(x), strides(x): tuples. adopt(class, x): an instance of a subclass of
  * Tensor over the elements of x. to_list(x): nested lists of its elements; a number for 0-d. size_of(x), dtype_of(x),
- * device_of(x): what the properties of Tensor give; set_attributes(), size_base() (attributes.c). bind_arrays(), to_array(x),
- * from_array(a): arrays of NumPy (arrays.c). region(x, index): a view, or None if the index holds more than integers,
- * slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor, whether its memory is
- * read-only).
+ * device_of(x): what the properties of Tensor give; set_attributes(), size_base() (attributes.c). bind_arrays(),
+ * to_array(x), from_array(a): arrays of NumPy (arrays.c). region(x, index): a view, or None if the index holds more
+ * than integers, slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor,
+ * whether its memory is read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). modes()
  * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(), bind_numbers(),
  * set_parameter(): calls.c; method(): method.c. set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup():

@@ -50,9 +50,9 @@ static void *call(nr_holder *self, void *arguments, void *named) {
         Py_DecRef(out);
         out = call_slow_path(self, arguments, named);
     } else if (out && (!r->alone || r->program->divided)) {
-        void *args = replayed(self, program, out, arguments);
+        void *results = replayed(self, program, out, arguments);
         Py_DecRef(out);
-        out = args;
+        out = results;
     }
     Py_DecRef(program);
     Py_DecRef(r);
