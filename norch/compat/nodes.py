@@ -11,9 +11,10 @@ import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from ..autograd.function import Function, Output
+from ..autograd.function import Function, Output, Outputs
+from ..autograd.hooks import check_gradient
 from ..autograd.node import GradientEdge, Leaf
 from ..autograd.node import Node as _Node
 from .placeholders import HERE
@@ -38,10 +39,15 @@ class Shown:
     """A node of PyTorch's graph. _real: that of norch, _tree: the names below it and their nodes, _path: where it is
     in the tree of _real. What norch's node has, the saved values too, is read of it."""
 
-    __slots__ = ("__weakref__", "_path", "_real", "_tree", "metadata")
+    __slots__ = ("__weakref__", "_path", "_real", "_tree")
 
     def __init__(self, real: _Node, tree: Tree, path: tuple[int, ...]) -> None:
-        self._real, self._tree, self._path, self.metadata = real, tree, path, dict[Any, Any]()
+        self._real, self._tree, self._path = real, tree, path
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for notes of the caller, kept as long as the graph."""
+        return _metadata.setdefault(self._real, {}).setdefault(self._path, {})
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
@@ -61,34 +67,47 @@ class Shown:
     def register_hook(self, hook: Callable[[Any, Any], Any]) -> Any:
         """hook(grad_inputs, grad_outputs) of the gradients in the order of next_functions. NotImplementedError where
         norch computes them in several nodes."""
-        real, order = self._real, self._order()
-        if order == [(i, False) for i in range(len(real.edges))]:
-            return real.register_hook(hook)
+        real, order, count = self._real, self._order(), _count_of_results(self._real)
 
-        def reordered(inputs: Any, outputs: Any) -> Any:
+        def as_shown(inputs: Any, outputs: Any) -> Any:
             given = tuple([_turned(None if at is None else inputs[at], turns) for at, turns in order])
-            changed = hook(given, outputs)
+            changed = hook(given, _of_results(outputs[0], count))
             if changed is None:
                 return None
             back = {at: _turned(g, turns) for (at, turns), g in zip(order, changed, strict=True)}
             return tuple([back.get(at, g) for at, g in enumerate(inputs)])
 
-        return real.register_hook(reordered)
+        return real.register_hook(as_shown)
 
     def register_prehook(self, hook: Callable[[Any], Any]) -> Any:
+        """hook(grad_outputs) of the gradients of all results, None for those that have none."""
         if self._path:
             raise NotImplementedError(
                 f"{self.name()}: norch computes it in the node {self._real!r}, and has no hooks on it"
             )
-        return self._real.register_prehook(hook)
+        count = _count_of_results(self._real)
+
+        def as_shown(outputs: Any) -> Any:
+            (of_result,) = outputs
+            changed = hook(_of_results(of_result, count))
+            if not isinstance(of_result, Outputs):
+                return changed
+            for i, g in enumerate(changed or ()):
+                if g is not None:
+                    check_gradient(g, of_result.get(i, g), "register_prehook")
+                    of_result[i] = g
+            return None
+
+        return self._real.register_prehook(as_shown)
 
     def _order(self) -> list[tuple[int | None, bool]]:
         """Of each input, the edge of norch's node that it is, and whether as a transposed matrix."""
-        edges, order = list(self._real.edges), []
+        edges = list(self._real.edges)
+        order: list[tuple[int | None, bool]] = []
         for to in self._tree[2]:
             turns = isinstance(to, tuple) and to[0] == "TBackward0"
             to = to[2][0] if turns else to
-            at = next((i for i, edge in enumerate(edges) if edge is to), None)
+            at = next((i for i, edge in enumerate(edges) if edge is to and i not in dict(order)), None)
             if self._path or (at is None and to is not None):
                 raise NotImplementedError(
                     f"{self.name()}: norch computes it in the node {self._real!r}, with others, and has no hooks on it"
@@ -102,11 +121,15 @@ class Shown:
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name for name in dir(self._real) if name[:7] == "_saved_")]
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle {self.name()!r} object")
+
     def __repr__(self) -> str:
         return f"<{self.name()} object at {id(self):#x}>"
 
 
 _existing: WeakValueDictionary[Any, Shown] = WeakValueDictionary()
+_metadata: WeakKeyDictionary[_Node, dict[tuple[int, ...], dict[Any, Any]]] = WeakKeyDictionary()
 
 
 def shown(node: _Node | None) -> Any:
@@ -136,6 +159,17 @@ def _leads_on(tree: Tree) -> bool:
 
 def _turned(g: Any, turns: bool) -> Any:
     return g if g is None or not turns else g.t()
+
+
+def _count_of_results(node: _Node) -> int:
+    if isinstance(node, Function):
+        return len(node._output_shapes)
+    return 1 + len(_saved_by(node).get("rest", ()))  # record_factors()
+
+
+def _of_results(g: Any, count: int) -> tuple[Any, ...]:
+    """The gradients of the results of a node, from what its propagate() takes."""
+    return tuple([g.get(i) for i in range(max(count, 1 + max(g)))]) if isinstance(g, Outputs) else (g,)
 
 
 # ---- nodes.txt -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -170,6 +171,72 @@ def test_nodes_do_not_outlive_their_tensor() -> None:
     gone = weakref.ref(node._real)
     del y, node
     assert gone() is None
+
+
+def hooked(lib: Any, of: Any) -> Any:
+    """What hooks of a node are given, and the gradient where they double all that arrives and leaves."""
+    x = lib.tensor([[2.0, 4.0], [1.0, 5.0]], requires_grad=True)
+    calls: list[Any] = []
+
+    def doubled(*gradients: Any) -> Any:
+        calls.append([[None if g is None else g.tolist() for g in each] for each in gradients])
+        return tuple(None if g is None else 2 * g for g in gradients[0])
+
+    y = of(lib, x)
+    node = shown(y.grad_fn) if lib is norch else y.grad_fn
+    node.register_hook(doubled)
+    node.register_prehook(doubled)
+    y.sum().backward()
+    return calls, x.grad.tolist()
+
+
+def two_results(lib: Any, x: Any) -> Any:
+    class Two(lib.autograd.Function):  # type: ignore[misc, name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1, x * 2
+
+        @staticmethod
+        def backward(ctx: Any, *g: Any) -> Any:
+            return g[0] + 2 * g[1]
+
+    return Two.apply(x)[1]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda lib, x: x / x,
+        lambda lib, x: lib.nn.functional.linear(x, x),
+        lambda lib, x: lib.where(x > 2, x, x),
+        two_results,
+        lambda lib, x: lib.linalg.qr(x)[1],
+        lambda lib, x: lib.linalg.svd(x)[1],
+    ],
+    ids="div linear where function qr svd".split(),
+)
+def test_hooks_are_given_what_those_of_pytorch_are(torch: Any, of: Any) -> None:
+    """An input that is given twice has two gradients, and a node of several results a gradient for each."""
+    (before, after), gradient = hooked(norch, of)
+    (before_there, after_there), gradient_there = hooked(torch, of)
+    assert str(before) == str(before_there) and len(after) == len(after_there) == 2
+    for ours, theirs in zip((*after[0], gradient), (*after_there[0], gradient_there), strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))
+    assert str(after[1]) == str(after_there[1])
+
+
+def test_metadata_is_kept_as_long_as_the_graph() -> None:
+    y = norch.nn.functional.linear(norch.ones(1, 2), norch.ones(2, 2, requires_grad=True))
+    shown(y.grad_fn).metadata["of"] = "a layer"
+    shown(y.grad_fn).next_functions[1][0].metadata["of"] = "its weight"
+    assert shown(y.grad_fn).metadata == {"of": "a layer"}
+    assert shown(y.grad_fn).next_functions[1][0].metadata == {"of": "its weight"}
+    assert shown((y * 2).grad_fn).metadata == {}
+
+
+def test_nodes_are_not_copied() -> None:
+    with pytest.raises(TypeError, match="cannot pickle 'MulBackward0' object"):
+        copy.copy(shown((given(norch, 2) * 2).grad_fn))
 
 
 def test_the_door_gives_them() -> None:
