@@ -85,9 +85,12 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
     takes_dtype, takes_device = _options_of(function)
     wants_grad = False
     if takes_dtype and isinstance(out, Handle) and (takes_device or not _is_float_like(out, arguments)):
-        named = {"dtype": out.dtype, **named}  # sums, and what makes tensors, compute in that of out
+        if named.get("dtype") is None:
+            named = {**named, "dtype": out.dtype}  # sums, and what makes tensors, compute in that of out
     if takes_device:
-        named = {"device": out.device, **named} if isinstance(out, Handle) else {**named}
+        named = {**named}
+        if isinstance(out, Handle) and named.get("device") is None:
+            named["device"] = out.device
         wants_grad = named.pop("requires_grad", False)
         if wants_grad is not False:
             detached: Any = lib.norch_alias(outs[0])

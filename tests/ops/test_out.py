@@ -240,6 +240,19 @@ def test_sums_compute_in_the_dtype_of_out(call: str, value: Any, dtype: str, of_
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("zeros", (2,)), ("full", ((2,), 3)), ("arange", (2,)), ("eye", (2,)), ("linspace", (0, 9, 4))],
+)
+def test_a_dtype_and_a_device_of_none_are_those_of_out(torch: Any, name: str, arguments: Any) -> None:
+    for m in (norch, torch):
+        out = m.empty(0, dtype=m.int16)
+        getattr(m, name)(*arguments, dtype=None, device=None, out=out)
+        assert out.numel() and out.tolist() == getattr(m, name)(*arguments).tolist()
+        on_meta = m.empty(0, device="meta")
+        assert getattr(m, name)(*arguments, dtype=None, device=None, out=on_meta) is on_meta
+
+
 def test_an_empty_tensor_takes_the_shape_silently() -> None:
     out = norch.empty(0)
     with warnings.catch_warnings():
