@@ -248,8 +248,10 @@ def range_with_end(
     if step == 0 or (end - start) / step < 0:
         raise RuntimeError(f"range: no steps of {step} lead from {start} to {end}")
     numbers = norch.arange(int((end - start) / step) + 1, dtype=norch.float64) * step + start
+    if out is not None:
+        return norch.cat((numbers.to(out.device, dtype or out.dtype),), out=out).requires_grad_(requires_grad)
     made = numbers.to(device or norch.get_default_device(), dtype or norch.get_default_dtype())
-    return made.requires_grad_(requires_grad) if out is None else out.resize_(made.shape).copy_(made)
+    return made.requires_grad_(requires_grad)
 
 
 def from_file(

@@ -127,6 +127,8 @@ def test_range_has_its_end(torch: Any, arguments: tuple[float, ...]) -> None:
     theirs = torch.range(*arguments) if len(arguments) > 1 else torch.range(0, *arguments)
     assert norch.testing.assert_close(make(*arguments), norch.tensor(theirs.tolist())) is None
     assert make(0, 3, dtype=norch.int64).tolist() == [0, 1, 2, 3]
+    out = norch.empty(0, dtype=norch.int16)
+    assert make(1, 3, out=out) is out and out.tolist() == [1, 2, 3]
     for wrong in ((1, 2, 0), (1, 2, -1)):
         with pytest.raises(RuntimeError, match="range"):
             make(*wrong)
