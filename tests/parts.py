@@ -1,7 +1,7 @@
 """What `make test` and `make test-fast` run of the suite, by NORCH_TEST_PART; conftest.py has these hooks then.
 
 sampled     Of each test every value of each parameter, and of the products of several parameters a sample. Of tests
-            that walk the cases each operation; test_values has every case, and each operation with every dtype.
+            that walk the cases each operation; values and gradients of every case, and each operation with every dtype.
 fast        Of test_values and test_gradients one case of each operation, of every other test a few of its parameters,
             evenly over all of them, so that each kind of value is met. What starts programs is left out, and PyTorch.
 all         All tests, as without the variable: `make test ALL=1`, and pytest by itself.
@@ -36,7 +36,7 @@ CASES = 16  # of one whose parameter is a case of cases.py
 LEAST = 8  # calls of a test function that a sample has, if there are so many
 EVERY_OPERATION = {"test_values", "test_gradients", "test_values_and_gradients_are_those_that_pytorch_gave"}
 # In a sample these have each case with one dtype or another, test_values each operation with every dtype too.
-EVERY_CASE = {"test_values", "test_edge_values", "test_like_torch"}
+EVERY_CASE = {"test_values", "test_edge_values", "test_like_torch", "test_gradients_like_torch"}
 
 
 def some(count: int, most: int) -> list[int]:

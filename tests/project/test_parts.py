@@ -62,6 +62,9 @@ def test_a_sample_has_every_case_and_each_operation_with_every_dtype():
     assert {(parts.operation(n), d) for n, d in values} == {(parts.operation(n), d) for n, d in pairs}
     edges = [name.rsplit("-", 1)[0] for name in found("test_edge_values")]
     assert sorted(edges) == sorted(case.name for case in CASES if case.edges and {*case.dtypes} & {*dtypes})
+    like_torch = {name.rsplit("-", 1)[0] for name in found("test_gradients_like_torch")}
+    compared = [case for case in CASES if case.grad and case.torch is not False and case.torch_grad is True]
+    assert {case.name for case in compared if "float32" in case.dtypes} <= like_torch
     gradients = [parts.operation(name) for name in found("test_gradients")]
     assert sorted(gradients) == sorted({parts.operation(case.name) for case in CASES if case.grad})
 
