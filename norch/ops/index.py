@@ -368,7 +368,7 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
     return copy_(x, index_write(x.reshape(-1), at, source, kind, in_place=False).view(x.shape))
 
 
-@method
+@method(moves=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """put_() into a copy.
 

@@ -56,6 +56,20 @@ def test_an_index_out_of_range(name: str, layout: str, wrong: int) -> None:
             assert x.equal(before)
 
 
+def test_errors_name_the_call() -> None:
+    x, src, wrong = norch.ones(3, 3), norch.ones(1, 1), norch.tensor([[9]])
+    calls: dict[str, Any] = {"put": (wrong, src), **dict.fromkeys(("scatter", "scatter_add"), (0, wrong, src))}
+    calls |= dict.fromkeys(("index_add", "index_copy"), (0, wrong[0], norch.ones(1, 3)))
+    calls |= {f"{name}_": arguments for name, arguments in calls.items()}
+    calls |= {"gather": (0, wrong), "take_along_dim": (wrong, 0), "take": (wrong,), "index_select": (0, wrong[0])}
+    for name, arguments in calls.items():
+        with pytest.raises(norch.BoundsError, match=f"^{name.rstrip('_')}_?: index 9 is out of range"):
+            getattr(x, name)(*arguments)
+    for name in ("put", "put_"):
+        with pytest.raises(norch.ShapeError, match=f"^{name}: 1 indices and 3 values"):
+            getattr(x, name)(wrong, norch.ones(3))
+
+
 @pytest.mark.parametrize("layout", INDICES)
 @pytest.mark.parametrize("name", CALLS)
 def test_in_range_they_are_those_of_numbers_one_by_one(name: str, layout: str) -> None:
