@@ -14,7 +14,7 @@ from .._checks import at_least, floats_of, with_ndim
 from .._entry import composed
 from .._halves import WIDE
 from .._operand import as_operand
-from ..copy import cat, result_type
+from ..copy import cast, cat, result_type
 from ..create import triu_indices
 from ..index import KINDS, on_common_device
 from ..matmul import matmul
@@ -188,9 +188,12 @@ def cdist(
     if not p >= 0:
         raise ArgumentError(f"cdist: p is not negative, not {p}")
     one_of("cdist: compute_mode", compute_mode, (None, *_MODES))
+    if a.dtype is not b.dtype:
+        dtype = result_type(a, b)
+        a, b = cast(a, dtype), cast(b, dtype)
     rows, columns, width = a.shape[-2], b.shape[-2], a.shape[-1]
     many = max(rows, columns) > 25 and width > 0 and not (_has_kernel(a) and rows * columns * width < FEW)
-    if p == 2 and a.dtype is b.dtype in (float32, float64):
+    if p == 2 and a.dtype in (float32, float64):
         if compute_mode == "use_mm_for_euclid_dist" or (many and compute_mode != "donot_use_mm_for_euclid_dist"):
             return _euclidean(a, b)
     return _cdist(a, b, p, _rows_at_once(b))
