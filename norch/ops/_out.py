@@ -46,7 +46,7 @@ def as_asked(out: Any, requires_grad: bool, layout: Any, pin_memory: bool) -> Te
         check_layout(layout)
     if pin_memory:
         out = out.pin_memory()
-    return out.requires_grad_() if requires_grad else out
+    return out.requires_grad_(requires_grad) if requires_grad else out
 
 
 def check_layout(layout: Any) -> None:

@@ -38,6 +38,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("join", None),
     ("grid_sample", "forward input_gradient grid_gradient".split()),
     ("resample", "forward backward".split()),
+    ("distance", "forward pairs backward".split()),
     ("host call", None),
 ]
 
