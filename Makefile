@@ -59,7 +59,7 @@ test: $(VENV)/ready-test  ## the test suite, with samples of what is repeated ov
 
 # tests/parts.py chooses. float32 alone; and pytest keeps what it makes of the tests, 7 CPU seconds for each process otherwise.
 FAST = $(if $(PART),,NORCH_TEST_PART=fast NORCH_TEST_TORCH=0) NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32}
-test-fast: $(VENV)/ready-test  ## some tests of everything, to run while editing, in 90 CPU seconds; PART=autograd: all tests of a folder
+test-fast: $(VENV)/ready-test  ## some tests of everything, to run while editing, in some CPU minutes; PART=autograd: all tests of a folder
 	$(Q)PYTHONDONTWRITEBYTECODE= $(FAST) $(PYTEST) -q -m "not slow" $(PART:%=tests/%) $(ARGS)
 
 CLANG_FORMAT = $(VENV)/bin/python -c 'import clang_format; clang_format.clang_format()'
