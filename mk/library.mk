@@ -4,8 +4,9 @@ SOURCES := $(filter-out $(ISA_SOURCES),$(sort $(wildcard csrc/*.c csrc/core/*.c 
 OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 
-# The ABI number: a plugin built from other texts than these is refused.
-ABI_FILES := csrc/norch.h csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtypes.def csrc/families.def csrc/core/backend.h \
+# The public C API. The ABI number: a plugin built from other texts than these is refused.
+HEADERS := csrc/norch.h csrc/norch_runtime.h
+ABI_FILES := $(HEADERS) csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtypes.def csrc/families.def csrc/core/backend.h \
     csrc/core/device.h csrc/core/dtype.h csrc/core/fields.h csrc/core/optable.h csrc/core/plan.h $(sort $(wildcard csrc/families/*.h))
 ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16)ull
 
@@ -20,9 +21,9 @@ $(MUSL_OBJECTS): $(BUILD)/musl/%.o: $(MUSL)/complex/%.c $(BUILD)/flags
 
 # A DLL lists what it exports.
 EXPORTS := $(if $(WINDOWS),$(BUILD)/exports.def)
-$(BUILD)/exports.def: csrc/norch.h
+$(BUILD)/exports.def: $(HEADERS)
 	@mkdir -p $(@D)
-	@{ echo EXPORTS; sed -n 's/.*\b\(norch_[a-z0-9_]*\)(.*/    \1/p' $< | sort -u; } > $@
+	@{ echo EXPORTS; sed -n 's/.*\b\(norch_[a-z0-9_]*\)(.*/    \1/p' $^ | sort -u; } > $@
 
 $(LIB): $(OBJECTS) $(MUSL_OBJECTS) $(BUILD)/objects $(EXPORTS)
 	$(if $(V),,@echo "  LINK  $@")
@@ -45,9 +46,9 @@ $(BUILD)/%_isa.$1.o: csrc/%_isa.c $(BUILD)/flags
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
-# The functions of norch.h as builtins of Python. make needs a Python that runs here; the library fits any.
+# The functions of these headers as builtins of Python. make needs a Python that runs here; the library fits any.
 BUILD_PYTHON = $(or $(PYTHON),$(firstword $(shell for p in python3 $(VENV)/bin/python python; do command -v $$p; done; true)),python3)
-$(BUILD)/python/calls.inc: csrc/python/make_calls.py csrc/norch.h
+$(BUILD)/python/calls.inc: csrc/python/make_calls.py $(HEADERS)
 	@mkdir -p $(@D)
 	$(Q)$(BUILD_PYTHON) $^ > $@
 $(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python
@@ -59,11 +60,11 @@ $(OPCODES): csrc/ops.def
 	@sed -n 's/^[A-Z]*( *\([a-z0-9_]*\),.*/    NR_OP_\1,/p' $< > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 $(OBJECTS): | $(OPCODES)
-# The declarations of norch.h as string literals, a line each, without comments.
-$(BUILD)/core/header.inc: csrc/norch.h
+# Their declarations as string literals, a line each, without comments.
+$(BUILD)/core/header.inc: $(HEADERS)
 	@mkdir -p $(@D)
 	$(Q)sed -e :more -e '/\/\*/{' -e '/\*\//!{' -e N -e 'b more' -e '}' -e '}' -e 's/ *\/\*.*\*\///' -e '/^ *$$/d' \
-	    -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $< > $@
+	    -e 's/[\\"]/\\&/g' -e 's/.*/"&\\n"/' $^ > $@
 $(BUILD)/core/library.o: EXTRA = -DNORCH_ABI=$(ABI)
 $(BUILD)/core/library.o: $(ABI_FILES) $(BUILD)/core/header.inc
 

@@ -26,7 +26,7 @@ library_name = libnorch.$(if $(filter win_%,$1),dll,so)
 WASM_HEADERS = -nostdlibinc $(patsubst %,-isystem %,release/wasm $(dir $(ZIG))lib/libc/include/riscv32-linux-musl \
     $(dir $(ZIG))lib/libc/include/generic-musl)
 # A side module, which takes memory, the C library and Python from the program that loads it. wasm-ld comes with zig.
-WASM_EXPORTS = $(shell sed -n 's/.*\b\(norch_[a-z0-9_]*\)\x28.*/--export-if-defined=\1/p' csrc/norch.h | sort -u)
+WASM_EXPORTS = $(shell sed -n 's/.*\b\(norch_[a-z0-9_]*\)\x28.*/--export-if-defined=\1/p' $(HEADERS) | sort -u)
 WASM_LINK = $(firstword $(CC)) wasm-ld -shared --experimental-pic --unresolved-symbols=import-dynamic --no-check-features \
     --features=bulk-memory,mutable-globals,sign-ext,nontrapping-fptoint,simd128,multivalue,reference-types \
     --export=__wasm_call_ctors --export-if-defined=__wasm_apply_data_relocs $(WASM_EXPORTS) -O2 --gc-sections -s

@@ -33,8 +33,9 @@ ELF_MACHINES = {"EM_X86_64": "x86_64", "EM_AARCH64": "aarch64"}
 
 
 def exported() -> set[str]:
-    """The functions of norch.h, which are all that a library may export."""
-    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc/norch.h").read_text(), flags=re.S)
+    """The functions of the public headers, which are all that a library may export."""
+    text = "".join(path.read_text() for path in (ROOT / "csrc").glob("norch*.h"))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return set(re.findall(r"\b(norch_\w+)\(", text))
 
 

@@ -2,7 +2,7 @@
 #ifndef NR_ERROR_H
 #define NR_ERROR_H
 
-#include "../norch.h"
+#include "../norch_runtime.h"
 
 /* Sets the kind and the message of the last failure of this thread; returns the kind. */
 int32_t nr_fail(int32_t kind, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

@@ -1,7 +1,8 @@
-/* library: the text of norch.h that the library was built from, and its ABI number. */
+/* library: the text of the public headers that the library was built from, and its ABI number. */
+#include "../norch_runtime.h"
 #include "device.h"
 
-/* The Makefile makes header.inc, the text as string literals, of norch.h, and defines NORCH_ABI. */
+/* The Makefile makes header.inc, the text of norch.h and norch_runtime.h as string literals, and defines NORCH_ABI. */
 static const char header_text[] =
 #include "header.inc"
     ;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../norch.h"
+#include "../norch_runtime.h"
 
 static _Atomic int64_t failing_allocation = -1; /* the allocations left before the one that fails */
 static _Atomic int64_t counted_allocations;

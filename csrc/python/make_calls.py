@@ -1,7 +1,7 @@
-"""Writes calls.inc, the functions of norch.h as builtins of Python: `python make_calls.py norch.h > calls.inc`.
+"""Writes calls.inc, the functions of headers as builtins of Python: `python make_calls.py norch.h ... > calls.inc`.
 
 A function that takes or makes a tensor becomes a builtin if each of its parameters is one of the kinds below. Types
-and names of parameters decide, so that norch.h is the only place that holds a signature. Functions with other
+and names of parameters decide, so that a header is the only place that holds a signature. Functions with other
 parameters, and those without a tensor, are left to ctypes (norch/_binding/library.py).
 
     norch_tensor *x                        tensor      a Tensor
@@ -85,10 +85,12 @@ def builtin(name, result, parameters):
 
 
 def main():
-    with open(sys.argv[1], encoding="utf-8") as header:
-        text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
+    text = ""
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as header:
+            text += header.read()
     names = []
-    for result, name, parameters in PROTOTYPE.findall(text):
+    for result, name, parameters in PROTOTYPE.findall(re.sub(r"/\*.*?\*/", "", text, flags=re.S)):
         kinds = read(" ".join(parameters.split()))
         tensors = "norch_tensor" in result or any(kind in ("tensor", "optional", "columns") for kind, *_ in kinds or ())
         if kinds and tensors and result in RESULTS:

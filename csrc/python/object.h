@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../norch.h"
+#include "../norch_runtime.h"
 
 /* The class of results: norch.TensorBase, or the subclass of it that was set by norch_set_class(). */
 extern void *nr_tensor_class;

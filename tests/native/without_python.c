@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../csrc/norch.h"
+#include "../../csrc/norch_runtime.h"
 
 #define N 512
 

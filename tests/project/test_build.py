@@ -33,9 +33,13 @@ def make(*arguments, **variables):
     return run("make", *arguments, *(f"{name}={value}" for name, value in variables.items()), env=env)
 
 
+def header():
+    """The public C API."""
+    return "".join((ROOT / "csrc" / name).read_text() for name in ("norch.h", "norch_runtime.h"))
+
+
 def declared():
-    text = re.sub(r"/\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
-    return set(re.findall(r"\b(norch_\w+)\(", text))
+    return set(re.findall(r"\b(norch_\w+)\(", re.sub(r"/\*.*?\*/", "", header(), flags=re.S)))
 
 
 def test_the_library_exports_what_the_header_declares_and_nothing_else():
@@ -54,7 +58,7 @@ def test_the_library_is_small(tmp_path):
 def test_the_library_carries_its_header():
     library = ctypes.CDLL(str(LIBRARY))
     library.norch_header.restype = ctypes.c_char_p
-    text = re.sub(r" */\*.*?\*/", "", (ROOT / "csrc" / "norch.h").read_text(), flags=re.S)
+    text = re.sub(r" */\*.*?\*/", "", header(), flags=re.S)
     assert library.norch_header().decode().split("\n") == [line for line in text.split("\n") if line] + [""]
     library.norch_abi.restype = ctypes.c_uint64
     assert library.norch_abi() > 2**32
