@@ -7,13 +7,13 @@ import norch
 def multi_head(q, k, v, heads):
     """Causal attention of (B, T, D) by heads that each see D / heads of the features: head h has the features from
     h * D / heads on, attends by itself, and its result is at the same features of the result (B, T, D)."""
-    raise NotImplementedError("multi_head: (B, T, heads, D / heads), with the heads before the places")
+    raise NotImplementedError("multi_head: (B, T, heads, D / heads), with the heads before the positions")
 
 
 def cached(q, k, v, cache):
-    """One more place: q, k and v are (B, 1, D). cache is (keys, values) of the places before, (B, T, D) each, or None.
-    Gives the attention of this place to all, itself included, (B, 1, D), and the cache with it."""
-    raise NotImplementedError("cached: append to the cache, then attend; nothing is hidden from the last place")
+    """One more position: q, k and v are (B, 1, D). cache is (keys, values) of the earlier positions, (B, T, D) each, or
+    None. Returns the attention of this position to all, itself included, (B, 1, D), and the cache with it."""
+    raise NotImplementedError("cached: append to the cache, then attend; nothing is hidden from the last position")
 
 
 def check(multi_head, cached):
@@ -34,7 +34,7 @@ def check(multi_head, cached):
             at = slice(t, t + 1)
             found, cache = cached(q[:, at], k[:, at], v[:, at], cache)
             assert found.shape == (batch, 1, width), f"cached: the shape is {tuple(found.shape)}"
-            assert norch.allclose(found, whole[:, at], atol=1e-5), f"cached: place {t} differs from that of one pass"
+            assert norch.allclose(found, whole[:, at], atol=1e-5), f"cached: position {t} differs from that of one pass"
         keys = cache[0]
         assert keys.shape == k.shape, f"cached: the cache has keys of shape {tuple(keys.shape)}, not {tuple(k.shape)}"
 
