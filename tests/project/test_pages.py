@@ -105,4 +105,4 @@ def test_the_wheel_for_pages_has_the_size_that_they_state() -> None:
     assert [int(n) for n in most] == [1_600_000, 500_000]
     for name in ("README.md", "docs/index.md", "docs/browser.md"):
         assert "1.6 MB" in (ROOT / name).read_text(), name
-    assert "500 kB that the library may have" in (ROOT / "docs/browser.md").read_text()
+    assert "library's limit of 500 kB" in (ROOT / "docs/browser.md").read_text()
