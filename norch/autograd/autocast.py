@@ -70,17 +70,17 @@ _DEFAULT = Setting()
 
 
 def current() -> Setting:
-    """That of this thread."""
+    """The setting of this thread."""
     return mode.autocast or _DEFAULT
 
 
 class _Reset:
-    """Resets the setting of a thread when the thread ends; mode.casting would stay True otherwise."""
+    """Resets the setting of a thread when the thread ends; otherwise mode.casting would stay True."""
 
     def __init__(self) -> None:
         self._thread = get_ident()
 
-    # Defaults, as a module may have lost its globals when the interpreter exits.
+    # Defaults, because a module may have lost its globals when the interpreter exits.
     def __del__(self, mode: Any = mode, default: Setting = _DEFAULT, get_ident: Callable[[], int] = get_ident) -> None:
         if get_ident() == self._thread:  # not in a forked child, whose other threads have ended
             mode.autocast = default
@@ -90,7 +90,7 @@ _local = threading.local()
 
 
 def set_current(setting: Setting) -> None:
-    """Changes that of this thread, outside any `with`."""
+    """Changes the setting of this thread, outside any `with`."""
     if not hasattr(_local, "reset"):
         _local.reset = _Reset()
     mode.autocast = setting
@@ -113,13 +113,13 @@ class using(Guard):  # noqa: N801  (as no_grad)
 
 
 def autocast_off() -> using:
-    """For a `with` in which nothing is cast: backward() keeps the dtypes of forward, calls in place and with out= keep
-    those of their arguments."""
+    """For a `with` in which nothing is cast: backward() keeps the dtypes of forward; calls in place and with out= keep
+    the dtypes of their arguments."""
     return using(current().off)
 
 
 def fresh_cast_cache() -> using:
-    """This thread's setting with no casts kept, for a `with` whose own casts go when it ends: a recording begins with
-    none that were made before it, and leaves none behind, which nothing after it computes anew."""
+    """This thread's setting with an empty cache of casts, for a `with`. A recording must not use casts that were made
+    before it, since a replay would not make them, and the casts it makes must not be used after it."""
     setting = current()
     return using(setting if setting.cache is None else setting.changed(cache={}))

@@ -27,7 +27,7 @@ Gradient = Callable[..., Any]
 
 
 class OpNode(Node):
-    """The node of a declared operation; derivative() makes its classes.
+    """The node of a declared operation; derivative() makes the subclasses.
 
     _saved     the values that the gradient functions need, as save_plan says; None after they were freed.
                Private: it may hold the cached tensors of Python numbers, which all calls share (ops/_operand.py)
@@ -37,7 +37,7 @@ class OpNode(Node):
 
     shares_grad = False
     save_plan: SavePlan
-    selections: list[str | None]  # of save_plan
+    selections: list[str | None]  # those of save_plan
 
     def __dir__(self) -> list[str]:
         names = [name for name in super().__dir__() if name[:7] != "_saved_"]
@@ -112,8 +112,8 @@ def derivative(
 
 
 def propagate_by(wrap: Callable[[Gradient], Gradient], node_class: Any) -> Any:
-    """propagate() of a node class, of its gradient functions as wrap makes them; None where they compute halves as
-    they are, and where they name meta tensors: what takes one places elements of the gradient in the input's dtype."""
+    """propagate() of a node class whose gradient functions wrap() has changed. None if they compute halves as they are,
+    or if they name meta tensors, because such a function writes the gradient in the input's dtype."""
     declaration = node_class.declaration
     if declaration is None or any(name[-4:] in ("meta", "etas") for listed in declaration[2] for name in listed):
         return None
@@ -159,7 +159,8 @@ def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:
 def _propagate(
     backward: Gradient | None, functions: Any, parameters: Any, needed: Any, plan: SavePlan
 ) -> Callable[[OpNode, Any], tuple[Any, ...]]:
-    """The gradients of all inputs as a function of the node and g, and of the nodes that are needed, if not all are."""
+    """A function of the node and g, and of the needed nodes if not all are needed, that computes the gradients of all
+    inputs."""
     if backward is not None:
         return _all_at_once(backward, parameters[0], plan)
     codes = tuple("".join(chr(plan.code_of(name)) for name in listed) for listed in needed)
@@ -167,7 +168,7 @@ def _propagate(
 
 
 def _all_at_once(backward: Gradient, parameters: tuple[str, ...], plan: SavePlan) -> Any:
-    """backward(g, ...), which computes the gradients of all inputs, as a function of the node and g."""
+    """backward(g, ...), which computes the gradients of all inputs, made a function of the node and g."""
     asks = parameters.index("needs_input_grad") if "needs_input_grad" in parameters else -1
     read = plan.reader(tuple(name for name in parameters if name != "needs_input_grad"))
 

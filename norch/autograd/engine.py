@@ -36,8 +36,8 @@ _COMPLEX = complex64.code  # the first number of a complex dtype
 _dtypes_seen = lib.norch_dtypes_seen
 _COMPLEX_SEEN, _HALVES_SEEN = 1 << _COMPLEX, sum(1 << dtype for dtype in HALVES)
 Queue = list[tuple[int, Node]]  # a heap of (-seq, node), the youngest node first
-# f(function, arguments, None): calls a function while subclasses of Tensor override nothing. It is set when there is
-# such a class (_package/override.py): derivatives are of the elements, whatever classes make of operations.
+# f(function, arguments, None): calls a function while no subclass of Tensor overrides operations. A derivative is that
+# of the elements, whatever such a class does. It is set once there is such a class (_package/override.py).
 without_subclasses: Any = None
 
 
@@ -52,8 +52,8 @@ def backward(
     """Adds the gradient of tensors (a tensor, a graph.GradientEdge or a sequence) to the .grad of the leaves that they
     were computed from.
 
-    grad_tensors    the gradient of each tensor, of its shape; may be left out for tensors of one element, for 1
-    retain_graph    keeps what the nodes saved, for another walk (default: create_graph)
+    grad_tensors    the gradient of each tensor, of its shape; by default 1 for tensors of one element
+    retain_graph    keeps the saved tensors of nodes, for another walk (default: create_graph)
     create_graph    records the walk itself, for derivatives of derivatives
     grad_variables  the older name of grad_tensors
     inputs          only these tensors get a .grad
@@ -92,7 +92,7 @@ def _add_to_inputs(inputs: list[Any], nodes: list[Node], targets: Targets, creat
             _arrive(node, g, create_graph)
         elif g is not None and type(x) is GradientEdge:
             raise Error(f"backward: inputs has an edge of {node.name()}, which has no .grad; grad() returns gradients")
-        elif g is not None and not retaining(node.hooks, x):  # whose hook has added it
+        elif g is not None and not retaining(node.hooks, x):  # else its hook has added it
             add_to_grad(x, g)
 
 
@@ -190,8 +190,9 @@ def walk(
 def visit(
     gradients: dict[Node, Any], waiting: Queue, retain_graph: bool, create_graph: bool, targets: Targets | None
 ) -> None:
-    """Visits the nodes that wait, and those that they lead to. A function of its own: in Python 3.13 a signal handler
-    that raises where a loop begins again skips the `finally` around that loop (tests/library/test_interrupts.py)."""
+    """Visits the waiting nodes and those that they lead to. This is a separate function because in Python 3.13 a signal
+    handler that raises at the start of a loop's next round skips the `finally` around that loop
+    (tests/library/test_interrupts.py)."""
     needed: Any = None if targets is None else targets.needed
     owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
     check = None if (anomaly := mode.anomaly) is None else anomaly.check
@@ -233,7 +234,7 @@ def visit(
                 node.release()
             node = None
             continue
-        edges = node.edges  # propagate may give the node others, for later walks (program/joint.py)
+        edges = node.edges  # read first, as propagate may replace them for later walks (program/joint.py)
         if g is None:
             grad_inputs = node._without_gradient()
         elif targets is not None and isinstance(node, OpNode):
@@ -253,7 +254,7 @@ def visit(
         if check is not None:
             grad_inputs = check(node, grad_inputs)
         following = g = None
-        for edge, grad_input in zip(edges, grad_inputs):  # propagate gives one an edge
+        for edge, grad_input in zip(edges, grad_inputs):  # propagate returns one per edge
             if edge is None or grad_input is None:
                 continue
             if targets is not None and edge not in needed:
@@ -304,8 +305,8 @@ def _add(gradients: dict[Node, Any], waiting: Queue, node: Node, g: Any) -> None
 
 
 def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[Node], to_leaves: bool) -> bool:
-    """Adds the region of a partial node to the gradient that its input already has; False if it has none. So slicing a
-    tensor into n parts does not cost n gradients of its whole size."""
+    """Adds the region of a partial node to the gradient that its input already has; False if it has none. So n slices
+    of a tensor do not cost n gradients of its full size."""
     (edge,) = node.edges
     if edge in owned:
         node.add_to(gradients[edge], g)
@@ -325,7 +326,7 @@ def _added_to_grad(arguments: tuple[Any, Node, Any]) -> bool:
 
 
 def _propagate(node: OpNode, g: Any, needed: set[Node]) -> Sequence[Any]:
-    """The gradients from a node of an operation for those of its edges that lead to needed nodes."""
+    """The gradients that a node of an operation computes for its edges to needed nodes."""
     return _conjugated(node, g, needed) if node.holomorphic else propagate_halves(node, g, needed)
 
 
@@ -351,7 +352,7 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
     tensor: Any = leaf.tensor()
     if tensor is None:
         return
-    try:  # in Python 3.14 `with` may be interrupted when the lock is taken already; norch_call_locked() takes longer
+    try:  # in Python 3.14 `with` may be interrupted after it took the lock; norch_call_locked() takes longer
         _adding.acquire()
         grad = tensor._grad
         if grad is None:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
         overridden: bool
 
 
-# Of each thread: enabled; autocast, its setting (autocast.py); overridden, whether a TorchFunctionMode gets its calls.
-# Of the process: casting, whether a thread casts, and anomaly (anomaly.py).
+# Each thread has its own enabled, autocast (its setting, autocast.py) and overridden (whether a TorchFunctionMode gets
+# its calls). The process has casting (whether any thread casts) and anomaly (anomaly.py).
 mode: _Mode = lib.norch_modes()  # csrc/python/modes.c
-# Setters without Python code, as Guard.__exit__ must not be interrupted.
+# Setters without Python code, because Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}
 
 

@@ -17,7 +17,7 @@ HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
 @functools.cache
 def _operations() -> set[int]:
-    """Instructions that may be an operation on tensors, by their names in Python 3.10 to 3.14."""
+    """The byte code instructions that may be operations on tensors, by their names in Python 3.10 to 3.14."""
     from opcode import opmap
 
     return {
@@ -52,7 +52,7 @@ def is_composite(function: Any) -> bool:
 
 
 def _by_rule(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient function that computes in float32 if it is composite, and rounds what comes out."""
+    """A gradient function that computes in float32 if it is composite, and rounds the result."""
     if not is_composite(function):
         return function
     wide = _kept_wide(function)
@@ -67,13 +67,13 @@ def _by_rule(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _kept_wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient function that computes of what is saved in float32."""
+    """A gradient function that computes in float32 from the saved values."""
     return lambda g, *values: function(g, *map(widened, values))
 
 
 def propagate(node: Any, g: Any, *needed: Any) -> Any:
-    """node.propagate(g, *needed), by the rule where g is of halves. Gradients of a node that broadcast stay in float32
-    until unbroadcast() has added them."""
+    """node.propagate(g, *needed), by the rule if g has halves. Gradients of a node that broadcast stay in float32 until
+    unbroadcast() has summed them."""
     if getattr(g, "_dtype", -1) not in HALVES:
         return node.propagate(g, *needed)
     in_float32 = _propagate_by(_by_rule if node.metas is None else _kept_wide, type(node))

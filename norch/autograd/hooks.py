@@ -59,7 +59,7 @@ def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
 
 
 class UserHook:
-    """A hook of the user's that is not called with the gradient, when that arrives."""
+    """A user's hook that is not called with the arriving gradient."""
 
     def __init__(self, hook: Callable[..., Any]):
         self.hook = hook
@@ -95,7 +95,7 @@ def call_after(hooks: list[Any], grad_inputs: Any, g: Any) -> tuple[Any, ...]:
 
 
 def _returned(changed: Any, gradients: tuple[Any, ...], name: str) -> tuple[Any, ...]:
-    """What a hook of a node makes of gradients."""
+    """The gradients after a hook of a node."""
     if changed is None:
         return gradients
     if not isinstance(changed, tuple):
@@ -127,12 +127,12 @@ class RetainGradHook:
 
 
 def retaining(hooks: list[Any] | None, tensor: Any) -> list[Any]:
-    """Those of the hooks that retain_grad() of this tensor added."""
+    """The hooks among these that retain_grad() of this tensor added."""
     return [hook for hook in hooks or () if isinstance(hook, RetainGradHook) and hook.tensor() is tensor]
 
 
 def add_to_grad(tensor: Any, g: Any) -> None:
-    """Adds g to .grad of a tensor that is no leaf; the memory of g, which others may see, stays apart."""
+    """Adds g to .grad of a tensor that is no leaf; .grad never shares memory with g, which others may use."""
     tensor._grad = g.clone() if tensor._grad is None else tensor._grad + g
 
 
@@ -160,8 +160,9 @@ def call_post_hooks(leaf: Any, g: Any) -> None:
 
 
 def plain(gradient: Any) -> Any:
-    """A gradient of the program's as a Tensor, with its history: the walk calls no method that a subclass has."""
-    if not getattr(gradient, "_overrides", False) or gradient.is_sparse:  # whose elements C has not
+    """A gradient that the program passed, as a plain Tensor with its history, so that the walk calls no methods of
+    subclasses."""
+    if not getattr(gradient, "_overrides", False) or gradient.is_sparse:  # a sparse tensor's elements are not in C
         return gradient
     return _handle.result_class.as_subclass(gradient, _handle.result_class)
 

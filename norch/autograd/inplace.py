@@ -1,4 +1,4 @@
-"""In-place writes: the check before, and the record after. view_history.py has the histories of views."""
+"""In-place writes: the check before one, and its recording after it. view_history.py has the histories of views."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .view_history import SEVERED, UNRECORDED, Constant, is_moved, rebase_histor
 
 
 def check_writable(x: Any, name: str, value: Any = None) -> None:
-    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad. value: what is written,
-    where that may require grad."""
+    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad. value: the tensor to be
+    written, if it may require grad."""
     try:
         node, view = x._node, x._view
     except AttributeError:
@@ -41,7 +41,7 @@ def check_writable(x: Any, name: str, value: Any = None) -> None:
             "not have its gradient; take the view again, or clone() it"
         )
     recorded = view is not UNRECORDED
-    # A view whose base has no history requires grad through one between them, which became a leaf after it was taken.
+    # A view whose base has no history can require grad through a view between them that later became a leaf.
     below = node is not None and recorded and view.base._node is None and gradient_edge(x) is not None
     if below or type(view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")

@@ -34,7 +34,7 @@ class Level:
     size         how many samples
     randomness   "error", "different" or "same"
     start        the sequence number at which it began: nodes and levels within have higher ones
-    notes        what runs a library call in place of the batching rules, a method of subclasses; or None
+    notes        a method of subclasses that runs library calls in place of the batching rules; or None
     """
 
     notes: Any = None
@@ -58,7 +58,7 @@ class BatchedBase:
     __slots__ = ()
 
     def levels(self) -> list[Level]:
-        """The levels that it is batched at, the innermost first."""
+        """The levels at which it is batched, the innermost first."""
         raise NotImplementedError
 
     def batched(self, x: Any) -> Any:
@@ -75,8 +75,8 @@ class BatchedBase:
 
 
 def sums_of_levels(check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None, collects: bool) -> Any:
-    """The check of a walk that may meet batched gradients: a function of a node and the gradients from it that sums
-    those that leave a level. check: a further check. collects: whether the walk adds to .grad."""
+    """The check of a walk that may meet batched gradients: a function of a node and the gradients from it, which sums
+    those that leave a level. check: another check, called first. collects: whether the walk adds to .grad."""
 
     def sum_and_check(node: Node, grad_inputs: Sequence[Any]) -> Sequence[Any]:
         pairs = zip(node.edges, grad_inputs)  # propagate gives one an edge
@@ -135,7 +135,7 @@ def zeros_of(meta: Handle, *values: Any) -> Any:
 
 
 def batching() -> Any:
-    """The package that batches calls, which is imported when it is first needed."""
+    """The package that batches calls, imported when it is first needed."""
     from importlib import import_module
 
     return import_module("norch.batching")

@@ -50,7 +50,7 @@ class Node(NodeBase):
 
     # Whether propagate may return its argument, or a view of it, instead of a new tensor.
     shares_grad = True
-    # Whether it stands for nodes of its own, to which open() lets its edges lead, if it can.
+    # Whether it represents nodes of its own; open() then makes its edges lead to these, if possible.
     is_whole = False
     # Whether the gradient from propagate is 0 outside a region; add_to(whole, g) then adds that region to a gradient.
     partial = False
@@ -60,9 +60,9 @@ class Node(NodeBase):
     # For complex numbers: True if propagate multiplies g by the derivative. The engine then conjugates g and the
     # result, which gives PyTorch's gradient. False: propagate returns PyTorch's gradient itself.
     holomorphic = False
-    # Whether it is of a view, the first edge of which leads to the tensor that was viewed.
+    # Whether it is the node of a view; its first edge leads to the viewed tensor.
     of_view = False
-    # The gradient functions, where those of halves may need to be wrapped (halves.py).
+    # The gradient functions, if those of halves may need to be wrapped (halves.py).
     declaration: Any = None
 
     def __init__(self, *edges: Node | None):
@@ -79,14 +79,15 @@ class Node(NodeBase):
         """For a partial node: adds the gradient that propagate(g) would return to whole, in place."""
 
     def release(self) -> None:
-        """Frees what was saved for propagate."""
+        """Frees the saved values."""
 
     def open(self) -> None:
         """See is_whole."""
 
     def apart(self, x: Any) -> Node:
-        """The node at which all gradients of x, whose history this is, add up: this one. Of results of a compiled
-        function it may be one of the function's own (program/joint.py), which becomes the history of x."""
+        """The node at which all gradients of x add up; this node is the history of x. It is this node itself, but for a
+        result of a compiled function it may be one of the function's own nodes (program/joint.py), which then becomes
+        the history of x."""
         return self
 
     def name(self) -> str:
@@ -136,15 +137,15 @@ class Leaf(Node):
         return self.tensor()
 
 
-Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # by which programs that walk a graph know the leaves
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # programs that walk a graph know leaves by this name
 
 
 _Edge: Any = namedtuple("_Edge", "node output_nr ownership_token", defaults=(None,))
 
 
 class GradientEdge(_Edge):
-    """Where the gradient of a tensor arrives. It stands for the tensor in grad() and backward(), and does not keep its
-    elements. Edges are equal that lead to the same result of the same node.
+    """The node at which the gradient of a tensor arrives. It takes the place of the tensor in grad() and backward(),
+    without keeping its elements alive. Edges to the same result of the same node are equal.
 
     node             the operation that made the tensor, or the node of a leaf
     output_nr        0: a node of norch has one result

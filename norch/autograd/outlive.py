@@ -1,9 +1,9 @@
 """outlive_writes(): nodes that compute their gradients after writes to what they saved.
 
-A node refuses a write to a tensor that it reads. Where the gradient of PyTorch reads a copy of an input, or what was
-computed of it, and writes to the input are no error there, the operation declares so here: just before an in-place
-write, which check_writable() announces, the node gets a copy of what the tensor holds. Without such a write nothing
-is copied.
+After a write to a tensor that a node saved, the node refuses to compute its gradient. In PyTorch the gradient of some
+operations reads a copy of an input, or a value computed from it, so that a write is no error. Such an operation says so
+here. Its node then gets a copy of the tensor just before an in-place write, which check_writable() announces. Without
+such a write nothing is copied.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ outliving: dict[int, list[Any]] = {}
 
 
 def outlive_writes(out: Any, *saved: Any) -> Any:
-    """out, whose node, if it has one, computes its gradient also after writes to these tensors (or None), which it
-    saved."""
+    """Returns out. If it has a node, the node computes its gradient even after writes to these tensors (or None), which
+    it saved."""
     node = out._node
     if node is not None and mode.enabled:
         for x in saved:
@@ -53,7 +53,8 @@ def _forget(reference: Any) -> None:
 
 
 def copy_saved(counter: list[int]) -> None:
-    """Gives the nodes that saved tensors with this version counter copies of them, before one is written to."""
+    """Gives copies to the nodes that saved tensors with this version counter, before one of the tensors is written
+    to."""
     for reference in outliving.pop(id(counter), []):
         node = reference()
         if node is None or node._saved is None or counter[0] > node.seq:

@@ -17,8 +17,8 @@ from .node import Node
 from .saved import history_of_result
 from .view_history import SEVERED, UNRECORDED, refresh, view_of
 
-# gradient_edge(x): the node that the gradient of x goes to, or None. A view whose base was written to is first taken
-# again. Hot paths read x._node directly if x is no view.
+# gradient_edge(x): the node that receives the gradient of x, or None. It first renews a view whose base was written to.
+# Hot paths read x._node directly if x is no view.
 lib.norch_bind_views(refresh, view_of, SEVERED, UNRECORDED, history_of_result)
 gradient_edge: Callable[[Any], Node | None] = lib.norch_gradient_edge
 
@@ -28,7 +28,7 @@ gradient_edge: Callable[[Any], Node | None] = lib.norch_gradient_edge
 #   broadcast  the inputs were broadcast or promoted, so the engine sums and casts their gradients back
 record: Callable[..., Any] = lib.norch_record
 
-# is_recorded(inputs): whether this thread records, and an input, of tensors or None, has a gradient edge.
+# is_recorded(inputs): whether this thread records, and one of inputs (tensors or None) has a gradient edge.
 is_recorded: Callable[[tuple[Any, ...]], bool] = lib.norch_is_recorded
 
 # record_view(node_class, out, x, step, arguments, is_view=True): out, the view step(x, *arguments), with its node,

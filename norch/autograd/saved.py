@@ -1,4 +1,4 @@
-"""What the nodes of an operation save for its gradient, and the checks when that is read.
+"""The values that nodes save for gradients, and the checks when these are read.
 
 derivative() makes a SavePlan once, from the names of the parameters of the gradient functions. record() fills
 node._saved by it (csrc/python/node.c); before a gradient function gets a saved tensor, reader() or
@@ -17,12 +17,12 @@ from ..errors import Error
 from .grad_mode import mode
 from .node import Node
 
-# Of a node that wrote to a view and saved the result: a weak reference to the history of the view, which leads to it.
+# For a node that wrote to a view and saved the result: a weak reference to the history of the view, which leads to it.
 _of_views: WeakKeyDictionary[Node, ref[Node]] = WeakKeyDictionary()
 
 
 def note_view(node: Node, history: Node) -> None:
-    """history: that of a view after node wrote to it."""
+    """Notes the history of a view after node wrote to it."""
     _of_views[node] = ref(history)
 
 
@@ -33,7 +33,7 @@ def history_of_result(node: Node) -> Node:
 
 
 class SavePlan:
-    """What the nodes of an operation save.
+    """The values that the nodes of an operation save.
 
     inputs      the names of the inputs that may have a gradient
     needed      for each input, the names that its gradient needs
@@ -90,8 +90,8 @@ class SavePlan:
         return self.saves.index(name) | 32 * (name == "out") | 64 * (name in self.tensors)
 
     def reader(self, parameters: tuple[str, ...]) -> Any:
-        """A function of a node that returns the saved values of these names, after checking that they were neither
-        freed nor written to. A saved result gets its history back."""
+        """A function of a node that returns the saved values of these names. It checks that they were neither freed nor
+        written to, and gives a saved result its history back."""
         positions = [self.saves.index(name) for name in parameters]
         count = len(positions)
         in_order = count > 1 and positions == [*range(len(self.saves))]

@@ -1,5 +1,5 @@
-"""Which nodes a walk visits: all that its roots lead to, or those between the roots and targets, whose gradients it
-collects, as grad() does, and leaves .grad of leaves alone."""
+"""Which nodes a walk visits: all that its roots lead to, or, for grad(), only those between the roots and targets. It
+then collects the gradients of the targets and leaves .grad alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .record import gradient_edge
 
 def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = False) -> set[Node]:
     """The nodes that edges lead to from roots, and roots themselves. The edges of ends are not followed. opens: nodes
-    that stand for others are opened first (Node.is_whole)."""
+    that represent others are opened first (Node.is_whole)."""
     visited = set(roots)
     todo = list(visited)
     while todo:
@@ -30,8 +30,8 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = F
 
 
 def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
-    """How many gradients each leaf with hooks waits for: the edges to it from the nodes still to be visited, which
-    starts lead to. Leaves that have a waiting gradient are left out."""
+    """How many gradients each leaf with hooks waits for, that is how many edges lead to it from the nodes that can be
+    reached from starts. Leaves that already have a gradient are left out."""
     counts: dict[Leaf, int] = {}
     for node in reachable(starts):
         for edge in node.edges:
@@ -72,7 +72,7 @@ class Targets:
         needed.difference_update(self.one_by_one)
 
     def ends_at(self, node: Node) -> bool:
-        """Whether the walk ends at this target: no other one lies behind it."""
+        """Whether the walk ends at this target, because it leads to no other."""
         return self.is_boundary or self.needed.isdisjoint(node.edges)
 
 

@@ -4,11 +4,11 @@ A view keeps its base and the steps by which it was taken. A write through a vie
 becomes "the old base, with this region replaced" (a ViewWrite node). The history of every other view of that base is
 then outdated. It is rebuilt when its gradient edge is next asked for (refresh).
 
-The steps are taken on the gradient of the base too, and there must give a view of it, else a write through that view
-would be lost. So a ViewWrite lays the gradient out as the base is: reshape() is a view or a copy by the strides alone.
+The steps are also applied to the gradient of the base, and must give a view of it, or a write through that view would
+be lost. So a ViewWrite gives the gradient the strides of the base: whether reshape() is a view depends on these alone.
 
-t_() and others like it change the shape of a base in place, and the steps of a view that was taken before lead
-elsewhere. They are then replaced by one step, the strides of the view within the memory of the base (settle).
+t_() and similar methods change the shape of a base in place. The steps of a view that was taken before then lead to
+other elements, so they are replaced by one step, the strides of the view within the memory of the base (settle).
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .node import Leaf, Node
 
 # (earlier steps or None, function, arguments, number of steps): a linked list, so a view of a view takes constant time.
 Steps = tuple[Any, Callable[..., Any], tuple[Any, ...], int]
-MOST_STEPS = 32  # of a view; of more, one step stands for those that it can, so that memory is constant too
+MOST_STEPS = 32  # of a view; beyond that, one step replaces as many as it can, so that memory is bounded
 
-# place(x, size, stride, shift, x_stride): the step that stands for others, the view of these strides of a tensor with
-# the strides x_stride. ops/view.py puts its own here.
+# place(x, size, stride, shift, x_stride): the step that replaces others, a view with these strides of a tensor with the
+# strides x_stride. ops/view.py sets it.
 place: Any = None
 
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         """The base of a view and the steps that lead to it."""
 
         base: Any
-        steps: Steps | None  # None of SEVERED and UNRECORDED
+        steps: Steps | None  # None for SEVERED and UNRECORDED
         node: Any  # the node of the base when the history of the view was made
 else:
     View = lib.norch_view_class()
@@ -53,8 +53,8 @@ class _Nowhere:
 # The _view of a view taken under no_grad() from a tensor that requires grad, and of an input that a Function returned.
 # A write through it could not be recorded, and raises.
 SEVERED = View()
-# That of other views taken under no_grad(). A recorded write through it would leave its base without history, and
-# raises. A result of a function that computes under no_grad() may have it beside a node of its own, and is no view.
+# The _view of other views taken under no_grad(). A recorded write through one would leave its base without history, and
+# raises. A result of a function that computes under no_grad() may have it as well as a node; it is then no view.
 UNRECORDED = View()
 for _view in (SEVERED, UNRECORDED):
     _view.base, _view.steps, _view.node = _Nowhere(), None, None
@@ -96,14 +96,14 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
 
 
 def _shortened(x: Any, view: View) -> Steps:
-    """Few steps that lead to x, or those of view where there are none."""
+    """A few steps that lead to x, or the steps of view if there are no such."""
     steps: Any = view.steps
     return _placed(x, view) or steps
 
 
 def _placed(x: Any, view: View) -> Steps | None:
-    """The steps to x by its strides within the base, or within a view of the base that has its dtype, as the real
-    numbers of complex ones. None where the base overlaps itself or has other memory by now, and for batched tensors."""
+    """The steps to x by its strides within the base, or within a view of the base that has the dtype of x (real numbers
+    within complex ones). None if the base overlaps itself or has other memory by now, and for batched tensors."""
     base = view.base
     if hasattr(x, "_physical") or lib.norch_overlaps_itself(base) or not lib.norch_shares_storage(base, x):
         return None
@@ -122,7 +122,7 @@ def _placed(x: Any, view: View) -> Steps | None:
 
 
 def _seen_in(dtype: int, whole: Any, path: list[Steps]) -> tuple[Any, Steps | None]:
-    """The view of whole that first has the dtype, and the steps to it, which path ends with."""
+    """The first view of whole with the dtype, and the steps to it, with which path ends."""
     steps: Steps | None = None
     while whole._dtype != dtype and path:
         _, step, arguments, _ = path.pop()
@@ -165,14 +165,14 @@ def contains(whole: Any, x: Any) -> bool:
 
 
 def is_moved(x: Any) -> bool:
-    """Whether the steps of the view x may lead elsewhere, as a tensor with these elements got another shape in place,
-    or the base has other memory."""
+    """Whether the steps of the view x may lead to other elements, because a tensor with these elements got another
+    shape in place or the base has other memory."""
     version = x._version_counter
     return version is not x._view.base._version_counter or (version is not None and len(version) > 1)
 
 
 def settle(x: Any) -> None:
-    """Makes the steps of the view x lead to it from its base as that is now, for a write; Error where none do."""
+    """Makes the steps of the view x lead to it from the present shape of its base, for a write; Error if none do."""
     view = x._view
     with no_grad():
         again = _applied(view.base, view.steps)
@@ -215,7 +215,7 @@ def refresh(x: Any) -> None:
 
 
 def _is_reshaped(node: Node | None, former: Node | None) -> bool:
-    """Whether a tensor of this history has only got other shapes in place since it had the former one."""
+    """Whether a tensor of this history has only changed its shape in place since it had the former history."""
     while node is not former:
         if node is None or not node.of_view:
             return False
@@ -239,7 +239,7 @@ def rebase_history(x: Any, node: Node) -> None:
 
 
 def _move_kept(x: Any, node: Node) -> None:
-    """Moves the hook of retain_grad() to the new node, as it is to see the gradient of the present value of x."""
+    """Moves the hook of retain_grad() to the new node, because it must see the gradient of the present value of x."""
     hooks = x._node.hooks
     retaining_hooks = retaining(hooks, x)
     if retaining_hooks:
@@ -248,7 +248,7 @@ def _move_kept(x: Any, node: Node) -> None:
 
 
 class Constant(Node):
-    """A constant written over a former value, whose gradient is therefore 0."""
+    """A constant written over a former value; the gradient of that value is therefore 0."""
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (zeros_of(g),)
@@ -280,7 +280,7 @@ class ViewWrite(Node):
         return part
 
     def _laid_out(self, g: Any, copied: bool = False) -> Any:
-        """g with the strides of the base; a copy where it has others, or a copy is asked for."""
+        """g with the strides of the base; a copy if it has other strides, or if a copy is requested."""
         if self.strides is None:
             return g.clone() if copied else g.contiguous()
         shape, stride = lib.norch_shape(g), self.strides
