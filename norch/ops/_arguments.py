@@ -20,7 +20,7 @@ def tensors_of(values: Any, name: str) -> list[Tensor]:
 
 
 def named_function(function: F, name: str, about: str) -> F:
-    """A function made by another, with the name and the docstring that it would have if written out."""
+    """A function made by another, with the name and docstring that it would have if it were written out."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = about
     return function
@@ -38,7 +38,7 @@ def optional_results(*flags: str) -> Callable[[F], F]:
 
 
 def public(names: dict[str, Any], *but: str) -> list[str]:
-    """The __all__ of a module of operations: functions made or defined there, but for private and in-place ones."""
+    """The __all__ of a module of operations: its functions, except private and in-place ones."""
     here = names["__name__"]
     shown = [name for name, thing in names.items() if getattr(thing, "__module__", "") == here and name[0] != "_"]
     return [name for name in shown if name[-1] != "_" and name not in but and not isinstance(names[name], type)]

@@ -81,8 +81,8 @@ def autocast(columns: str) -> Callable[[F], F]:
 
 
 def in_autocast(function: Any, /, *arguments: Any, **named: Any) -> Any:
-    """What a function gives for arguments that are cast by its policy. None where its thread, or the device, does not
-    cast: the function then goes on with those that it has."""
+    """The result of a function for arguments that are cast by its policy. None if its thread, or the device, does not
+    cast: the function then continues with its own arguments."""
     setting = mode.autocast
     if setting is None or not setting.modes & getattr(function, "casts", 0):
         return None
@@ -137,7 +137,7 @@ def _refused(name: str, dtype: DType, tensors: list[Any]) -> DType:
     )
 
 
-# Of a policy the dtype to cast to, or None: by the operation, autocast's dtype and the tensors.
+# For each policy a function of the operation, autocast's dtype and the tensors: the dtype to cast to, or None.
 _POLICIES: dict[str, Callable[[str, DType, list[Any]], DType | None]] = {
     "off": lambda name, dtype, tensors: None,
     "lower": lambda name, dtype, tensors: dtype,

@@ -9,7 +9,7 @@ from ._operand import as_operand, tensor_of
 
 
 def at_least(ndim: int, value: Tensor, name: str) -> Tensor:
-    """tensor_of(value), which must have so many dimensions or more: ShapeError otherwise."""
+    """tensor_of(value), which must have at least so many dimensions: ShapeError otherwise."""
     if tensor_of(value, name).ndim < ndim:
         shape = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
         wanted = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
@@ -50,13 +50,14 @@ def numbers_of(value: Tensor, name: str) -> Tensor:
 
 
 def on_one_device(name: str, x: Any, other: Any) -> None:
-    """A DeviceError that names both devices where two tensors lie on different ones."""
+    """Raises a DeviceError that names both devices if two tensors are on different ones."""
     if x._device_type != other._device_type or x._device_index != other._device_index:
         raise DeviceError(f"{name}: tensors on {x.device} and {other.device}; move one with .to()")
 
 
 def check_count(value: Any, what: str, most: int = 1 << 24) -> int:
-    """value as an integer: ArgumentError for more than `most` of what Python makes one by one, such as views."""
+    """value as an integer, a count of objects that Python makes one by one, such as views;
+    ArgumentError beyond `most`."""
     if (count := int64(value, what)) > most:
         raise ArgumentError(f"{what} must be at most {most}, got {count}")
     return count

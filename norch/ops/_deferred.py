@@ -37,7 +37,7 @@ def _imported(module: str) -> Any:
 
 
 class DeferredMethod:
-    """A method whose module is imported at its first use. The function of that module then replaces it."""
+    """A method whose module is imported at its first use, and which the function of that module then replaces."""
 
     def __init__(self, module: str, name: str):
         self.module = module
@@ -56,7 +56,7 @@ class DeferredMethod:
 
 
 class _DeclaredMethod(DeferredMethod):
-    """One that its module declares with @method or op(): without out=, which the function in norch takes."""
+    """A method that its module declares with @method or op(): it has no out=, unlike the function in norch."""
 
     def function(self) -> Callable[..., Any]:
         from .op import METHODS
@@ -66,7 +66,7 @@ class _DeclaredMethod(DeferredMethod):
 
 
 def deferred_methods() -> dict[str, DeferredMethod]:
-    """The methods of Tensor that wait for the modules above."""
+    """The methods of Tensor whose modules, above, are not imported yet."""
     return {
         name: (_DeclaredMethod if module[:5] == ".ops." else DeferredMethod)(f"norch{module}", name)
         for module, (_, both, only) in _DECLARED.items()

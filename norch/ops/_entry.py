@@ -1,4 +1,4 @@
-"""What comes before the body of a function of several operations: one wrapper, with what its declaration asks for.
+"""The wrapper of a function composed of several operations, with the parts that its declaration asks for.
 
     @rename_errors                  its errors name it
     @composed                       16-bit floats, too, are computed in float32 and rounded once (_halves.py)
@@ -37,9 +37,12 @@ def entry(
     name: str = "",
     takes_out: bool = False,
 ) -> Any:
-    """The function that users call. mixed: halves are computed in float32 also beside other floats, by which they are
-    otherwise promoted, or refused. out: whether its public form takes out= (_public.py), by default if it takes NumPy's
-    names. name: what errors call it, if not by its own name. takes_out: it takes out= itself, as with NumPy's names."""
+    """The function that users call.
+
+    mixed      halves are computed in float32 even together with other floats, which otherwise promote or refuse them
+    out        whether the public form takes out= (_public.py); by default if it takes NumPy's names
+    name       the name in errors, if it is not the function's own
+    takes_out  it takes out= itself, as with NumPy's names"""
     named_in_errors = name or function.__name__
     renames = numpy or takes_out
 

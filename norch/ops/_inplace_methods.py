@@ -28,8 +28,8 @@ _OF_ROWS = {"unary": _rows.unary_, "binary": _rows.binary_}
 
 
 def inplace_form(function: Function, is_operator: bool = False) -> Function:
-    """The in-place method of a function: that of a row runs its kernel, else what was computed is copied into the
-    tensor. An operator (`+=`) gives NotImplemented for what is no tensor, number or array."""
+    """The in-place method of a function. For a row it runs the kernel in place; otherwise it copies the result into the
+    tensor. An operator (`+=`) returns NotImplemented for operands that are no tensor, number or array."""
     form, row, node_class = getattr(function, "row", ("", "", None))
     if form in _OF_ROWS:
         arguments = (row, node_class, is_operator) if form == "binary" else (row, node_class)
@@ -60,7 +60,7 @@ def _composed_(function: Function, is_operator: bool) -> Function:
         if mode.enabled:
             for x in (self, *arguments, *named.values()):
                 if isinstance(x, Handle) and gradient_edge(x) is not None:
-                    old = snapshot(self)  # what nodes save is not what is written to
+                    old = snapshot(self)  # nodes save a copy, not the tensor that is written to
                     arguments = tuple([old if x is self else x for x in arguments])
                     named = {key: old if x is self else x for key, x in named.items()}
                     break

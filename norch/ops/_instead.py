@@ -1,4 +1,4 @@
-"""Objects that are no tensors and have __torch_function__: a function notices them where it refuses them."""
+"""Objects that are no tensors but have __torch_function__: it is called when a function refuses them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 
 
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
-    """What the arguments of a refused call of public make of it by __torch_function__; else raises error. A call within
-    another function leaves it to that function."""
+    """The result of a refused call of public by __torch_function__ of its arguments; without that, raises error. A call
+    within another function leaves this to that function."""
     if any(hasattr(type(x), "__torch_function__") for x in others((*arguments, *named.values()))):
         caller = sys._getframe(1)
         while caller.f_code.co_name in ("refused", "instead") or caller.f_code is getattr(public, "__code__", None):
@@ -29,7 +29,7 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
 
 
 def others(values: Iterable[Any]) -> Iterator[Any]:
-    """Values, and those in lists and tuples among them, but for tensors."""
+    """The values that are no tensors, lists and tuples among them replaced by their items."""
     for x in values:
         if isinstance(x, (list, tuple)):
             yield from (one for one in x if not isinstance(one, Handle))
@@ -38,7 +38,7 @@ def others(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def wraps(function: Any) -> Any:
-    """functools.wraps() in a third of its time: of 140 functions that is a percent of `import norch`."""
+    """functools.wraps() in a third of its time: for 140 functions that saves a percent of `import norch`."""
 
     def decorate(wrapper: Any) -> Any:
         wrapper.__module__, wrapper.__name__, wrapper.__qualname__ = (

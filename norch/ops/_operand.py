@@ -14,18 +14,19 @@ from .values import number_or_array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Python numbers as 0-d tensors, by type and value, for kernels to read. They are not handed out: a write to one would
-# change the number for the rest of the process. The keys of -0.0 and NaN are texts because 0.0 == -0.0 and nan != nan.
+# Python numbers as 0-d tensors, by type and value, for kernels to read. Users never get them, because a
+# write to one would change the number for the rest of the process. -0.0 and NaN have texts as keys,
+# because 0.0 == -0.0 and nan != nan.
 _numbers: dict[type, dict[Any, Any]] = {float: {}, int: {}, bool: {}}
 _LIMIT = 512  # of each type
 lib.norch_bind_numbers(*_numbers.values())  # calls of rows look there first
 
 
 def operand(value: Operand, name: str = "tensor") -> Tensor:
-    """value as a Tensor for a kernel to read; NotImplemented for what is no tensor, number or array.
+    """value as a Tensor for a kernel to read; NotImplemented if it is no tensor, number or array.
 
-    Python numbers take part in promotion by their kind only. Their tensors are kept for the next call, so a function
-    that may return its argument, return a view of it or write into it uses as_operand() instead.
+    Python numbers take part in promotion by their kind only. Their tensors are cached for later calls, so a function
+    that may return its argument, return a view of it or write into it must use as_operand() instead.
     """
     if isinstance(value, Handle):
         return value
@@ -74,7 +75,8 @@ def tensor_of(value: Tensor, name: str) -> Tensor:
 
 
 def renamed_error(error: Exception, name: str, arguments: Iterable[Any]) -> Exception:
-    """error, raised by what name is composed of, as one that names it: of what no tensor has been given, TypeError."""
+    """An error raised by a step of the operation name, reworded to name the operation; a
+    TypeError if no tensor was passed."""
     if not isinstance(error, AttributeError):
         rename_error(error, name)  # type: ignore[arg-type]
     elif error.name and not isinstance(error.obj, Handle) and any(x is error.obj for x in arguments):
@@ -86,8 +88,8 @@ RENAMED_ERRORS = (Error, TypeError, OverflowError, AttributeError)  # what renam
 
 
 def refused(function: Any, name: str, is_operator: bool, *arguments: Any) -> Any:
-    """What an operand of a row that is no tensor, number or array makes of the call; else NotImplemented for an
-    operator, or a TypeError."""
+    """The result of the call by __torch_function__ of an operand that is no tensor, number or array. Without that,
+    NotImplemented for an operator, else a TypeError."""
     try:
         return instead(
             function, arguments, {}, _no_operand(next(x for x in arguments if operand(x, name) is NotImplemented), name)

@@ -31,7 +31,7 @@ def makes(function: F) -> F: ...
 def makes(function: None = ..., *, out: bool) -> Callable[[F], F]: ...
 def makes(function: Any = None, *, out: bool = True) -> Any:
     """Declares that a function makes tensors: its public form takes requires_grad=, layout= and pin_memory= as well,
-    and out= unless said otherwise; errors name it."""
+    and out= by default; errors name it."""
 
     def declare(function: Any) -> Any:
         function.makes, function.out = True, out
@@ -63,12 +63,13 @@ def asked_of(
     pin_memory: bool = False,
     **named: Any,
 ) -> Tensor:
-    """What make gives, by the options of makes()."""
+    """The result of make, with the options of makes() applied."""
     return as_asked(make(*arguments, **named), requires_grad, layout, pin_memory)
 
 
 def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
-    """out, a tensor or a tuple of them, with what function gives in it. Nothing is written where an error is raised."""
+    """Writes the result of function into out, a tensor or a tuple of them, and returns out. An
+    error leaves out unchanged."""
     if mode.casting and current().active:
         with autocast_off():
             return written(function, arguments, named, out)
@@ -86,7 +87,7 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
     wants_grad = False
     if takes_dtype and isinstance(out, Handle) and (takes_device or not _is_float_like(out, arguments)):
         if named.get("dtype") is None:
-            named = {**named, "dtype": out.dtype}  # sums, and what makes tensors, compute in that of out
+            named = {**named, "dtype": out.dtype}  # sums, and functions that make tensors, compute in the dtype of out
     if takes_device:
         named = {**named}
         if isinstance(out, Handle) and named.get("device") is None:
@@ -123,8 +124,8 @@ def _options_of(function: Any) -> tuple[bool, bool]:
 
 
 def _is_float_like(out: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether the result of a sum or the like has the dtype of out without being asked: floats of one dtype go in and
-    out. What makes tensors, as linspace(), takes the default dtype, whatever its arguments have."""
+    """Whether the result of a sum or the like has the dtype of out even without dtype=: inputs and out are floats of
+    one dtype. Functions that make tensors, such as linspace(), take the default dtype whatever their arguments have."""
     x = arguments[0] if arguments else None
     return isinstance(x, Handle) and x._dtype == out._dtype and out.dtype.is_floating_point
 
@@ -146,7 +147,7 @@ def _row_wrote(function: Any, arguments: tuple[Any, ...], out: Any) -> bool:
     write = lib.norch_unary_into if form == "unary" else lib.norch_binary_into
     try:
         write(out, opcode, *arguments)
-    except REFUSALS:  # of another shape, or it cannot be done: then the function says so
+    except REFUSALS:  # of another shape, or an error, which the function itself will raise
         return False
     finish_write(out, None)
     return True
@@ -171,7 +172,7 @@ def _check(name: str, out: Any, value: Any) -> None:
 
 
 def _resize(name: str, out: Any, value: Any) -> None:
-    """Gives out the elements of value, in a storage of its own; what shared memory with it keeps the former one."""
+    """Gives out the elements of value, in a new storage; tensors that shared memory with out keep the old one."""
     if lib.norch_recording():
         raise CaptureError(
             f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}: a recording cannot resize it"

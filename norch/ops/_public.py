@@ -1,8 +1,8 @@
 """The public form of operations: norch.exp, beside the method Tensor.exp, which is another object, as in PyTorch.
 
-It takes out=, too, where the declaration of the operation has that column (_out.py), and notices objects with
-__torch_function__ where the operation refuses them (_instead.py). The modules that users import make it of the
-functions that they collect: norch of all operations when they are first read, norch.linalg and others of their own.
+It takes out= if the operation is declared so (_out.py), and calls __torch_function__ of arguments that the operation
+refuses (_instead.py). The modules that users import make the public forms: norch when an operation is first read,
+norch.linalg and others for the functions that they collect.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OPERATIONS = ("norch.ops.", "norch._tensor.", "norch.fft.", "norch.nn.functiona
 
 def is_operation(function: Any, methods: dict[str, Any]) -> bool:
     """Whether a function of norch has a public form. Composed functions that are no method need none: their wrapper
-    (_entry.py) notices what this one would. methods: those of Tensor."""
+    (_entry.py) does the same. methods: those of Tensor."""
     if type(function) is not FunctionType or not function.__module__.startswith(_OPERATIONS):
         return False
     if getattr(function, "out", False) or hasattr(function, "makes") or function.__name__ in methods:
@@ -45,7 +45,7 @@ def takes_tensors(function: Any) -> bool:
 
 
 def public_form(function: Any, name: str, module: str) -> Function:
-    """That of a function, by its declaration, under this name in a module."""
+    """The public form of a function, by its declaration, under this name in a module."""
     return _with_out(function, name, module) if getattr(function, "out", False) else _guarded(function, module)
 
 
@@ -63,9 +63,9 @@ def publish_operations(namespace: dict[str, Any], names: Iterable[str], without_
 
 
 def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[frozenset[str], Callable[..., Any]]:
-    """Removes the operations from the globals() of a module, for the public form of each to be made when it is first
-    read: all at once would be a twentieth of the time of `import norch`. Returns their names, and the function that
-    puts that of a name there; it takes operations that were not there, too: f(name, function)."""
+    """Removes the operations from the globals() of a module, so that the public form of each is made when it is first
+    read. All at once would take a twentieth of the time of `import norch`. Returns their names, and a function f(name,
+    function) that puts the public form there, also for operations that were not there before."""
     plain = {name: one for name, one in namespace.items() if name[0] != "_" and is_operation(one, methods)}
     for name in plain:
         del namespace[name]
@@ -81,14 +81,14 @@ def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[fr
 
 
 def _name_of(function: Any, name: str, plain: dict[str, Any]) -> str:
-    """The name of the public form of a function that may have several: that of its declaration, if it is there."""
+    """The name of the public form of a function with several names: that of its declaration, if it is among them."""
     declared = function.__name__
     return declared if plain.get(declared) is function else name
 
 
 @cache
 def function_of(method: Any) -> Any:
-    """The function of norch of the name of a method of Tensor: another object, as in PyTorch."""
+    """The function of norch with the name of a method of Tensor: a separate object, as in PyTorch."""
     code = method.__code__
     if code.co_argcount != 1 or code.co_flags & _TAKES_MORE:
         return _guarded(method, "norch", (TypeError, AttributeError))
@@ -105,8 +105,8 @@ def function_of(method: Any) -> Any:
 
 # ---- wrappers ------------------------------------------------------------------------------------------------------
 
-# A wrapper takes the parameters of its function, by the names of that, which _renamed() gives it: a call costs less
-# than by *arguments. A TypeError may be of an object with __torch_function__: instead().
+# A wrapper has the same parameters as its function (_renamed() sets their names), because a call with *arguments takes
+# longer. A TypeError may be due to an object with __torch_function__: instead().
 
 _TAKES_MORE = 4 | 8  # of code.co_flags: *arguments, **named
 
@@ -221,8 +221,8 @@ _TAKING = {1: _taking_1, 2: _taking_2, 3: _taking_3, 4: _taking_4}
 
 # ---- with out=
 
-# CPython calls a function faster where it has no keyword-only parameters: so out, and the one that function may have,
-# are ordinary ones here, behind `more`. What is given by position in their places comes into it: _asked() refuses it.
+# CPython calls a function faster if it has no keyword-only parameters. So out, and the one that function may have, are
+# ordinary parameters here, after `more`, which catches arguments passed by position: _asked() refuses these.
 
 
 def _with_out(function: Any, name: str, module: str) -> Function:
@@ -359,7 +359,7 @@ def _made_as_asked(
     if out is None:
         return as_asked(function(*arguments, **named), requires_grad, layout, pin_memory)
     if not function.out:
-        return function(*arguments, out=out, **named)  # which says that it takes none
+        return function(*arguments, out=out, **named)  # raises the TypeError for out
     check_layout(layout)
     return written(function, arguments, {**named, "requires_grad": requires_grad}, out)
 
@@ -413,12 +413,12 @@ def code_of(function: Any) -> Any:
 
 def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, named: Any = MappingProxyType({})) -> Any:
     if more is not ...:
-        return function(*arguments, more, **named)  # which says that it takes less
+        return function(*arguments, more, **named)  # raises the TypeError for too many
     return function(*arguments, **named) if out is None else written(function, arguments, named, out)
 
 
 class Signed:
-    """In the place of a wrapped function: inspect finds its signature with out= here, made when it is asked for."""
+    """Takes the place of a wrapped function, so that inspect reads the signature with out=, made when it is read."""
 
     __slots__ = ("__wrapped__",)
 

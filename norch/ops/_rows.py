@@ -1,5 +1,6 @@
 """Makers of the functions of rows of csrc/ops.def. One call into C computes and, if a gradient is wanted, makes the
-node (csrc/python/calls.c, node.c). Here arguments that are no tensors are converted, and writes in place recorded.
+node (csrc/python/calls.c, node.c). The functions here convert arguments that are no tensors, and record writes in
+place.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _FLOATS = constants["FLOAT32"], constants["FLOAT64"]
 
 
 def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any:
-    """Two functions that call a row and record it. The first gives NotImplemented where an input is no Tensor, and in
-    a thread that casts if there is a policy."""
+    """Two functions that call a row and record it. The first returns NotImplemented if an input is no Tensor, or if
+    there is a policy and the thread casts."""
     selections = None if node_class is None else node_class.selections
     return lib.norch_operation(form, OPCODES[name], node_class, selections, casts_of(autocast))
 
@@ -40,12 +41,12 @@ def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, .
 
 
 def is_row(function: Any) -> bool:
-    """Whether a function has the call of a row, which gives NotImplemented where the function converts arguments."""
+    """Whether a function has the call of a row; that returns NotImplemented for arguments to be converted."""
     return hasattr(function, "call") and not hasattr(function, "__wrapped__")
 
 
 def as_method(function: Any) -> Any:
-    """What Tensor has for a function: of a row an object that makes its call without a function of Python
+    """The attribute of Tensor for a function. For a row it is an object that makes its call without a Python function
     (csrc/python/method.c)."""
     return lib.norch_method(function.call, function, function.__code__.co_argcount) if is_row(function) else function
 
@@ -97,7 +98,8 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
 
 
 def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is_operator: bool = False) -> Any:
-    """The function of a BINARY row. As an operator it gives NotImplemented for what is no tensor, number or array."""
+    """The function of a BINARY row. As an operator it returns NotImplemented unless operands are
+    tensors, numbers or arrays."""
     call, converted = _calls("binary", name, node_class, autocast)
     is_comparison = name in ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -117,9 +119,7 @@ def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is
             b = operand(math.inf if other > 0 else -math.inf)  # beyond 64 bits, and so beyond every element
         if b is NotImplemented:
             return refused(function, name, is_operator, input, other)
-        if b is not other and isinstance(
-            input, (int, float, complex)
-        ):  # two numbers give what is promoted as any tensor is
+        if b is not other and isinstance(input, (int, float, complex)):  # the result of two numbers promotes as any
             a = lib.norch_cast(a, (get_default_dtype() if isinstance(input, float) else a.dtype).code)
         return converted(a, b)
 
@@ -176,8 +176,8 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
 
 
 def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
-    """A function that writes a TERNARY or CHOICE row into a, and says so; False, without a write, where b or c has a
-    gradient, or the derivative is none."""
+    """A function that writes a TERNARY or CHOICE row into a and returns True. It writes nothing and returns False if b
+    or c needs a gradient, or if the row has no derivative."""
     op = OPCODES[row]
     a_for_a, b_for_a, c_for_a, out_for_a = _needed(node_class, "a", "b", "c")[0]
 

@@ -1,11 +1,12 @@
-"""The declaration of operations: op() for rows of csrc/ops.def, @method for what is composed of other operations.
+"""The declaration of operations: op() for rows of csrc/ops.def, @method for functions composed of other operations.
 
     tanh = op("tanh", "Hyperbolic tangent.", grad=lambda g, out: tanh_backward(g, out))
     mul = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a)
 
 One declaration makes the function, the method of Tensor, the in-place method (``tanh_``) and the node class. A node
-saves what the gradient functions name as parameters: x (or a, b, c), out ... (autograd/derivative.py). Other families
-(convolution, indexing) call C, check arguments and record in files of their own, with @differentiable or record().
+saves the values that the gradient functions name as parameters: x (or a, b, c), out ... (autograd/derivative.py). Other
+families (convolution, indexing) call C, check arguments and record in files of their own, with @differentiable or
+record().
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ F = TypeVar("F", bound=Any)  # a function or a property
 # {name: method or operator of Tensor}, declared in ops/; tensor.py adds them to the class.
 METHODS: dict[str, Any] = {}
 
-# For each form of row: its maker of functions, its inputs, what its nodes save. CHOICE rows are ternary.
+# For each form of row: the maker of its functions, its inputs, values that nodes may save. CHOICE rows are ternary.
 _FORMS: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "unary": (_rows.unary, ("x",), ("x", "out")),  # as the in-place forms in _rows.py save it
     "binary": (_rows.binary, ("a", "b"), ("a", "b", "out")),
@@ -122,10 +123,15 @@ def method(
     out: bool | None = None,
     **declared: Any,
 ) -> Any:
-    """Decorates a function, or a property, that is a method of Tensor too. name: that of the method, if it differs;
-    inplace: Tensor has the in-place method name_ too; composed: of operations that compute (_halves.py), moves: of such
-    as move elements, numpy: with NumPy's names (_entry.py); autocast: its policy
-    (_autocast.py); out: whether the function of norch takes out= (_public.py), by default with NumPy's names alone."""
+    """Declares that a function or a property is a method of Tensor too.
+
+    name      the name of the method, if it differs
+    inplace   whether Tensor has the in-place method name_ too
+    composed  whether it is composed of operations that compute (_halves.py)
+    moves     whether it is composed of operations that move elements
+    numpy     whether it takes NumPy's names of arguments (_entry.py)
+    autocast  its policy (_autocast.py)
+    out       whether the public function takes out= (_public.py); by default if it takes NumPy's names"""
     if function is None:
         if not (composed or moves or numpy):
             return lambda function: _declared(takes_out(function) if out else function, **declared)

@@ -34,7 +34,7 @@ def _grad_of_abs(g: Tensor, x: Tensor) -> Tensor:
     return g * sgn(x)
 
 
-# The column of functions that grow fast, or lose digits: they take float32 on CUDA.
+# The policy of functions that grow fast or lose digits: autocast computes them in float32 on CUDA.
 _WIDE: Any = {"autocast": "- float32"}
 
 # ---- one input ----------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ logaddexp2 = op(
 
 
 def _shared(g: Tensor, equal: Tensor, excluded: Tensor) -> Tensor:
-    """Of two inputs that are equal each gets half of g, the one that is excluded nothing; a NaN excludes none."""
+    """Equal inputs get half of g each, and an input that was not chosen none. If one is NaN, both get g."""
     return (g / 2).where(equal, g).where(excluded.logical_not(), 0)
 
 
@@ -276,7 +276,8 @@ clamp_max_backward: Any = backward_op("clamp_max_backward")
 
 
 def _at_least(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
-    """g where a is at least the bound. A gradient of it does not depend on them, and so has no history of theirs."""
+    """g where a is at least the bound, else 0. Its derivative does not depend on a and the bound, so they are not in
+    its graph."""
     return g.where(a >= bound, 0) if mode.enabled else clamp_min_backward(g, a, bound)
 
 
@@ -339,7 +340,7 @@ def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
 
 
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
-    """function(input, *others), a sum, with the first of others times factor, in the dtype that all of them give."""
+    """function(input, *others), a sum with the first of others multiplied by factor, in the promoted dtype of all."""
     given = input = as_operand(input, name)
     first, *rest = others
     plain = type(factor) in (int, float) and isinstance(first, Handle) and first.dtype is input.dtype
@@ -359,8 +360,8 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
 
 
 def _times(name: str, factor: float, input: Tensor, others: Any) -> tuple[Any, DType]:
-    """others with factor in the first one, and the dtype of their sum with input. Halves come as float32, unsigned
-    integers with a negative factor as int64."""
+    """others with the first one multiplied by factor, and the dtype of their sum with input. Halves become float32, and
+    unsigned integers with a negative factor int64."""
     others = [as_operand(x, name) for x in others]
     dtype = wide = DTYPES[lib.norch_result_type((input, *others))]
     if dtype.is_floating_point and dtype.itemsize == 2:
@@ -593,5 +594,5 @@ METHODS.update(__neg__=neg, __abs__=abs, __invert__=bitwise_not, __pow__=_power_
 METHODS.update(where=_where_method, __rtruediv__=_reflected_quotient)
 
 
-# norch/__init__.py hands them all on
+# norch/__init__.py exports all of them
 __all__ = [name for name in public(globals(), "with_factor") if not name.endswith("_backward")]

@@ -55,8 +55,8 @@ def _count(x_meta: Tensor, g: Tensor) -> float:
 
 
 def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """g times the product of the other elements: out / x, or, if an element is 0, the product of those before and those
-    behind."""
+    """g times the product of the other elements: out / x, or, if an element is 0, the product of those before it and
+    those after it."""
     has_zero = (x == 0).any()
     quotient = None
     if lib.norch_recording() or not occurs(has_zero):  # a replay may meet other elements
@@ -87,8 +87,8 @@ def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
 
 
 def _deviations(x: Tensor, axes: Any) -> Tensor:
-    """x less its mean, by way of differences from the first element, which are exact or nearly so far from 0. But they
-    may overflow where that is one of the largest numbers, or infinite."""
+    """x minus its mean, computed from differences to the first element, which are nearly exact even far from 0. They
+    may overflow if that element is one of the largest numbers, or infinite."""
     reduced = range(x.ndim) if axes is None else [axis % x.ndim for axis in axes]
     first = x.detach()[tuple([slice(0, 1) if axis in reduced else slice(None) for axis in range(x.ndim)])]
     apart = x - where(first.abs() < (1e307 if x.dtype is float64 else 1e37), first, 0.0)
