@@ -28,7 +28,7 @@ class BackwardHookFunction(Function):
 
 
 def _pass(values: Any, seen: Callable[..., Any]) -> Any:
-    """values, one or a tuple, with those that require gradients passed through BackwardHookFunction."""
+    """values, a tensor or a tuple; those that require gradients are passed through BackwardHookFunction."""
     many = isinstance(values, tuple)
     listed = list(values) if many else [values]
     indices = [i for i, x in enumerate(listed) if isinstance(x, Tensor) and x.requires_grad]

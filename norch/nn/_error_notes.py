@@ -1,4 +1,4 @@
-"""Says in which module an exception was raised, and with what it was called, by a note of the exception (PEP 678):
+"""Adds a note (PEP 678) to an exception: the module that raised it, and the arguments of the call:
 
     norch.errors.ShapeError: linear: sizes 10 and 12 of the inner dimension do not match: (8, 10) and (4, 12)
     in 0 (Linear(12, 4)) of Sequential, called with (8, 10)
@@ -22,8 +22,8 @@ _LONGEST = 100  # of the text of a module or an argument, in characters
 
 
 class Place(str):
-    """The note, with the outermost module that it names so far. The reference is weak: an exception that is kept keeps
-    no parameters. A pickle has the text alone."""
+    """The note, with a reference to the outermost module that it names so far. The reference is weak, so that an
+    exception does not keep parameters alive. A pickle has the text alone."""
 
     inner: str  # the module that failed
     called: str  # its arguments
@@ -42,8 +42,8 @@ def _place(inner: str, called: str, path: str, outer: Any) -> Place:
 
 
 def note(error: Exception, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Notes that the error was raised by module(*args, **kwargs), or lengthens the path of the module within it. What
-    raises here itself, such as a user's extra_repr(), leaves the error as it is."""
+    """Notes that the error was raised by module(*args, **kwargs), or lengthens the path of the module within it. If
+    this itself fails, for example in a user's extra_repr(), the error stays as it is."""
     with suppress(Exception):
         old = _find(error)
         if old is None or not _has_inner_call(error):
@@ -58,8 +58,8 @@ def _find(error: Exception) -> Place | None:
 
 
 def _has_inner_call(error: Exception) -> bool:
-    """Whether the error has passed through a module inside of the one that catches it now: an exception that is raised
-    a second time still has the note of the first."""
+    """Whether the error has passed through a module inside the one that catches it now. An exception that is raised a
+    second time still has the note of the first time."""
     here: Any = error.__traceback__  # begins in Module.__call__
     at = here.tb_next
     while at is not None:
@@ -81,7 +81,7 @@ def _write(error: Any, old: Place | None, new: Place) -> None:
     error.__notes__ = [*notes, new]
     if hasattr(error, "add_note"):
         return
-    # Only where the message is the one argument, and that of a class whose constructor is known.
+    # Only if the message is the only argument, of a class whose constructor is known.
     own = isinstance(error, Error) or type(error).__module__ == "builtins"
     if own and len(error.args) == 1 and type(error.args[0]) is str and str(error) == error.args[0]:
         error.args = (error.args[0].removesuffix(f"\n{old}") + f"\n{new}",)
@@ -91,8 +91,8 @@ def _write(error: Any, old: Place | None, new: Place) -> None:
 
 
 def _text_of(module: Any) -> str:
-    """Linear(12, 4): the options that the class requires without their names, and the others where they differ from
-    the default. A module with modules of its own is named by its class."""
+    """The text Linear(12, 4): the required options without names, and the others if they differ from the default. A
+    module with submodules is named by its class alone."""
     name = type(module).__name__
     extra = module.extra_repr()
     if module._modules or "\n" in extra:
@@ -111,7 +111,7 @@ def _text_of(module: Any) -> str:
 
 
 def _options(text: str) -> list[str]:
-    """Splits at commas that are within no parentheses."""
+    """Splits at commas outside of parentheses."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter in "([{") - (letter in ")]}")
@@ -129,8 +129,8 @@ def _called_with(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def _argument(x: Any, depth: int = 0) -> str:
-    """A tensor by its shape, and its dtype unless it is float32; a small container by its elements; what may be large
-    by its class."""
+    """The text of an argument: of a tensor its shape, and its dtype unless it is float32; of a small container its
+    elements; of anything that may be large its class."""
     if isinstance(x, Tensor):
         dtype = str(x.dtype).rpartition(".")[2]
         return f"{tuple(x.shape)}" + (f" {dtype}" if dtype != "float32" else "")

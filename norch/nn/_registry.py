@@ -15,9 +15,9 @@ def _no_module() -> None:
 
 
 class Registry(dict[str, Any]):
-    """Parameters, buffers or submodules by name. What is put into it is an attribute of the module, and what is taken
-    out is none any more: programs do this, as in `net._modules["fc"] = nn.Identity()`. Made as a dict is, it belongs to
-    no module. Copies and pickles are dicts.
+    """Parameters, buffers or submodules by name. An item that is put in becomes an attribute of the module, and one
+    that is removed is no longer an attribute: programs do this, as in `net._modules["fc"] = nn.Identity()`. A registry
+    made like a dict belongs to no module. Copies and pickles are dicts.
     """
 
     __slots__ = ("_module",)
@@ -50,7 +50,7 @@ class Registry(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
-    def pop(self, name: str, *default: Any) -> Any:  # that of MutableMapping reads an attribute of its own class
+    def pop(self, name: str, *default: Any) -> Any:  # MutableMapping's reads an attribute of its own class
         if name not in self and default:
             return default[0]
         value = self[name]
@@ -68,8 +68,8 @@ class Registry(dict[str, Any]):
 
 
 class RegistryAttribute:
-    """The attribute of a module that is a registry. A dict that a program puts in its place becomes one, so that its
-    entries are attributes of the module. It has no __get__, so that reading takes no longer."""
+    """The attribute of a module that holds a registry. A dict that a program assigns becomes a registry, so that its
+    entries are attributes of the module. There is no __get__, so reading is as fast as that of any attribute."""
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -83,8 +83,8 @@ class RegistryAttribute:
 
 
 def registries_again(module: Any) -> None:
-    """Makes the dicts of a copied or loaded module registries, and their entries attributes. A shallow copy shares the
-    registries of the module that was copied."""
+    """Turns the dicts of a copied or loaded module into registries, and their entries into attributes. A shallow copy
+    shares the registries of the original."""
     for kind in REGISTRIES:
         if (known := module.__dict__.get(kind)) is not None:
             of_its_own = {kind: Registry.of(module, known)} if type(known) is dict else {}
@@ -92,8 +92,8 @@ def registries_again(module: Any) -> None:
 
 
 def restoring(cls: Any) -> None:
-    """Lets a __setstate__ of a program's class, which may set the __dict__ of the module without asking Module, leave
-    it registries."""
+    """Wraps the __setstate__ of a program's class, which may set the __dict__ of the module directly, so that
+    it leaves registries there."""
     if (set_state := vars(cls).get("__setstate__")) is None:
         return
 
@@ -106,8 +106,8 @@ def restoring(cls: Any) -> None:
 
 
 def without_entries(reduced: Any) -> Any:
-    """What copies and pickles of a module hold: parameters, buffers and submodules in the registries alone, not as
-    attributes too, so that a __setstate__ finds what it would in PyTorch."""
+    """The state in copies and pickles of a module: parameters, buffers and submodules are in the registries alone, not
+    also attributes, so that a __setstate__ finds the same state as in PyTorch."""
     state = reduced[2] if isinstance(reduced, tuple) and len(reduced) > 2 else None
     if type(state) is not dict:
         return reduced
@@ -117,8 +117,8 @@ def without_entries(reduced: Any) -> Any:
 
 
 def hooks_here(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a module; of one that PyTorch has pickled with its hooks in norch's form: each with how it is
-    called, which PyTorch keeps in dicts of their own."""
+    """The state of a module. If PyTorch pickled it, its hooks are converted to norch's form, in which each hook has its
+    flags with it; PyTorch keeps the flags in separate dicts."""
     if "_forward_hooks_with_kwargs" not in state:
         return state
     named, always = state["_forward_hooks_with_kwargs"], state.get("_forward_hooks_always_called", {})
@@ -134,7 +134,7 @@ _OLDER |= {"load": "_load_state_dict_pre_hooks", "loaded": "_load_state_dict_pos
 
 
 def _renamed(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a module that was saved when some of it had other names."""
+    """The state of a module that was saved when some attributes had other names."""
     if "_non_persistent" not in state:
         return state
     hooks = state.get("_state_hooks", {})

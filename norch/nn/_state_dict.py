@@ -37,7 +37,8 @@ class _WithoutModule(NamedTuple):
 
 
 def _kept(value: Any, target: Any, written: set[Any]) -> Any:
-    """The value; a copy of a tensor of the module itself that goes to another place, where it may be read too late."""
+    """The value. If it is a tensor of the module itself, loaded under another key, a copy, because it may be
+    overwritten before it is read."""
     if not isinstance(value, Tensor) or is_lazy(value) or value.is_sparse or value.untyped_storage() not in written:
         return value
     is_there = value.data_ptr() == target.data_ptr() and value.stride() == target.stride()
@@ -45,7 +46,7 @@ def _kept(value: Any, target: Any, written: set[Any]) -> Any:
 
 
 def _in_place_of(target: Tensor, value: Any) -> Any:
-    """What replaces a tensor of a module: of a Parameter a Parameter, which value may be already."""
+    """The tensor that replaces a tensor of a module: for a Parameter a Parameter, which value may be already."""
     if not isinstance(target, Parameter):
         return value
     is_one = isinstance(value, Parameter) and value.requires_grad == target.requires_grad
@@ -55,7 +56,7 @@ def _in_place_of(target: Tensor, value: Any) -> Any:
 class StateDict:
     """The part of Module that saves and loads."""
 
-    _version: int = 1  # of the entries of the class; it changes with their names or meaning
+    _version: int = 1  # of the entries of the class; it changes when their names or meaning change
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
@@ -83,7 +84,7 @@ class StateDict:
         destination: a dict to fill and return.
 
         The attribute `_metadata` of the result holds `{"version": module._version}` by the dotted name of each module;
-        load_state_dict() hands it to the module's _load_from_state_dict() as local_metadata.
+        load_state_dict() passes it to the module's _load_from_state_dict() as local_metadata.
 
         >>> list(norch.nn.Linear(3, 2).state_dict())
         ['weight', 'bias']
@@ -213,7 +214,7 @@ class StateDict:
         modules = [(f"{path}." if path else "", one) for path, one in self.named_modules(remove_duplicate=False)]
         for prefix, module in modules:
             part, load = state, type(module)._load_from_state_dict
-            if module._load_state_dict_pre_hooks or load is not StateDict._load_from_state_dict:  # they may change it
+            if module._load_state_dict_pre_hooks or load is not StateDict._load_from_state_dict:  # which may change it
                 part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
             metadata = {**versions.get(prefix[:-1], {}), "found": found, "default": False}
             module._call_state_hooks("_load_state_dict_pre_hooks", part, prefix, metadata, True, *keys, errors)
@@ -223,10 +224,10 @@ class StateDict:
             if part is not state:
                 state.update(part)
         keys.unexpected_keys.extend(name for name in state if name not in found)
-        # Hooks after loading may remove keys from the lists, so that they are no errors.
+        # Hooks after loading may remove keys from the lists, so that these are no errors.
         deferred = any(module._load_state_dict_post_hooks for _, module in modules)
         self._raise_errors(errors, keys if strict and not deferred else None)
-        replaced: dict[int, tuple[Any, Any]] = {}  # id of a tensor of the module: it, and the one in its place
+        replaced: dict[int, tuple[Any, Any]] = {}  # id of a tensor of the module: that tensor and its replacement
         copied = [] if assign else [target for _, name, target, _ in found.values() if name != _EXTRA]
         written = {target.untyped_storage() for target in copied if not (is_lazy(target) or target.is_sparse)}
         with no_grad():
@@ -240,7 +241,7 @@ class StateDict:
                 else:
                     replaced[id(target)] = target, _in_place_of(target, value)
         places = [(module, name, target) for module, name, target, _ in found.values()]
-        for _, module in modules if replaced else ():  # and those without a key that share a tensor
+        for _, module in modules if replaced else ():  # and modules without a key that share a tensor
             places += [(module, name, x) for kept in (module._parameters, module._buffers) for name, x in kept.items()]
         for module, name, target in places:
             if id(target) in replaced:

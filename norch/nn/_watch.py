@@ -1,5 +1,5 @@
-"""watching(): calls functions at every call of a module, while they are registered. Nothing is checked otherwise:
-Module.__call__ is another function meanwhile, and Sequential fuses nothing (_epilogue.py)."""
+"""watching(): calls functions at every call of a module, while they are registered. Module.__call__ is another function
+during that time, and Sequential fuses nothing (_epilogue.py), so that modules need no check otherwise."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .._binding.library import lib
 from ..autograd.hooks import RemovableHandle, add_hook
 from .module import Module
 
-# Called with a module before its call; gives None, or a function that is called after it, with the result and False, or
-# None and True where the call raised.
+# Called with a module before its call. Returns None, or a function to be called afterwards: with the result and False,
+# or with None and True if the call raised.
 Watcher = Callable[[Module], Callable[[Any, bool], None] | None]
 
 _lock = threading.Lock()
@@ -36,7 +36,8 @@ def _watched(self: Module, *args: Any, **kwargs: Any) -> Any:
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """watcher(module) is called before each call of a module by any thread, and what it gives after it."""
+    """watcher(module) is called before each call of a module by any thread, and the function
+    that it returns after the call."""
     lib.norch_call_locked(_lock, _add, watcher)
     try:
         yield
@@ -79,7 +80,7 @@ def _hooked(self: Module, *args: Any, **kwargs: Any) -> Any:
 
 
 def _choose_call(_: None) -> None:
-    """Calls of modules ask for hooks of all modules only while there are some."""
+    """Calls of modules look for hooks of all modules only while there are some."""
     global _bare, _plain
     call = _plain if _watchers else Module.__call__
     if (call is _hooked) == bool(forward_pre_hooks or forward_hooks):
@@ -106,8 +107,8 @@ def _add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls hook(module, args) before each call of every module, before the module's own hooks; what it returns, if not
-    None, replaces args. The handle's remove() takes it away."""
+    """Calls hook(module, args) before each call of every module, before the module's own hooks; a result other than
+    None replaces args. The handle's remove() removes the hook."""
     return _add_hook(forward_pre_hooks, hook)
 
 
@@ -115,7 +116,7 @@ def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Calls hook(module, args, output), or with_kwargs hook(module, args, kwargs, output), after each call of every
-    module; what it returns, if not None, replaces the output. always_call, after exceptions too, is not supported."""
+    module; a result other than None replaces the output. always_call, after exceptions too, is not supported."""
     if always_call:
         raise NotImplementedError("register_module_forward_hook: always_call is not supported for all modules")
     return _add_hook(forward_hooks, (hook, with_kwargs))

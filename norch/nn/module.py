@@ -34,7 +34,7 @@ def _no_forward(self: Module, *args: Any) -> Any:
 
 
 class _Variable:
-    """Stands for ClassVar in the hints of an instance, where typing does not take it."""
+    """Takes the place of ClassVar in the hints of an instance, where typing refuses ClassVar."""
 
     def __class_getitem__(cls, kind: Any) -> Any:
         return kind
@@ -44,9 +44,9 @@ class Module(StateDict):
     """Base of all layers and models. A subclass calls `super().__init__()`, assigns parameters and submodules as
     attributes, and defines `forward`.
 
-    device and dtype of the constructors of layers are those of the layer's parameters and buffers; None, the default,
-    stands for the default device and dtype (`norch.set_default_device()`, `norch.set_default_dtype()`). Where shapes
-    are given in docstrings, N is the number of samples, C that of channels, and D, H, W or L are spatial sizes.
+    The constructors of layers take the device and dtype of the layer's parameters and buffers; None, the default, means
+    the default device and dtype (`norch.set_default_device()`, `norch.set_default_dtype()`). In the shapes of
+    docstrings N is the number of samples, C the number of channels, and D, H, W and L are spatial sizes.
 
     >>> class Net(norch.nn.Module):
     ...     def __init__(self):
@@ -90,8 +90,8 @@ class Module(StateDict):
     # ---- calling ------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls `forward(*args, **kwargs)` and the hooks before and after it. An exception gets a note that says in
-        which module it was raised, and with what that was called."""
+        """Calls `forward(*args, **kwargs)` and the hooks before and after it. An exception gets a note with the module
+        that raised it and the arguments of the call."""
         try:
             if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
                 return self._call_with_hooks(args, kwargs)
@@ -179,7 +179,7 @@ class Module(StateDict):
     _parameters: Any = RegistryAttribute("_parameters")
     _buffers: Any = RegistryAttribute("_buffers")
     _modules: Any = RegistryAttribute("_modules")
-    compile = DeferredMethod("norch.program.module_compile", "compile")  # of a package that imports this one
+    compile = DeferredMethod("norch.program.module_compile", "compile")  # in a package that imports this one
 
     # ---- registration -------------------------------------------------------------------------------------
 
@@ -193,8 +193,8 @@ class Module(StateDict):
     if not TYPE_CHECKING:  # for type checkers a module has the attributes that its class names
 
         def __getattr__(self, name: str) -> Any:
-            """The parameter, buffer or submodule: for programs that call it, as super().__getattr__(name) in a class
-            with a __getattr__ of its own. An ordinary look-up finds these in the instance, and never comes here."""
+            """The parameter, buffer or submodule, for classes with a __getattr__ that calls super().__getattr__(name).
+            An ordinary look-up finds these in the instance and never calls this."""
             if (registry := self._registry_of(name)) is not None:
                 return registry[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
@@ -524,8 +524,9 @@ class Module(StateDict):
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
     def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
-        """Replaces every tensor by fn(tensor). All are converted before any is replaced: an error changes nothing. A
-        subclass that holds other tensors overrides it; then the modules are converted one after another."""
+        """Replaces every tensor by fn(tensor). All are converted before any is replaced, so an error
+        changes nothing. If a subclass overrides this, for tensors that it holds elsewhere, the modules are
+        converted one after another."""
         if recurse and any(type(m)._apply is not Module._apply for m in self.modules() if m is not self):
             for child in self.children():
                 child._apply(fn)
@@ -569,8 +570,8 @@ class Module(StateDict):
 
 
 def _look_up_ordinarily(cls: Any) -> None:
-    """Lets the __getattr__ of Module, which finds nothing that is no attribute anyway, cost the look-ups of cls
-    nothing. A class with another one keeps it."""
+    """Removes the __getattr__ of Module from the look-ups of cls, because it finds only what is an attribute anyway. A
+    class with its own __getattr__ keeps that."""
     if cls.__getattr__ is Module.__getattr__ and cls.__getattribute__ is object.__getattribute__:  # type: ignore[attr-defined]
         lib.norch_ordinary_lookup(cls)
 
