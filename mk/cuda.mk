@@ -14,18 +14,19 @@ CUDA_UNITS := $(CUDA_SOURCES:csrc/cuda/%.cu=%) \
     $(foreach d,$(DTYPES),$(patsubst csrc/cuda/%_dtype.cu,%_dtype.$d,$(sort $(wildcard csrc/cuda/*_dtype.cu))))
 
 CUDA_ARCHS ?= $(or $(shell nvidia-smi --query-gpu=compute_cap --format=csv$(comma)noheader 2>/dev/null | tr -d . | sort -u),80)
-# Machine code for some architectures, and PTX of the first, a plain one, which newer GPUs translate.
+# Machine code for some architectures, and PTX for the first (without its own features, as sm_90a has), which newer GPUs
+# translate.
 CUDA_PTX = $(firstword $(CUDA_ARCHS:90a=90))
 cuda_code = $(foreach a,$1,-gencode arch=compute_$a$(comma)code=sm_$a) -gencode arch=compute_$(CUDA_PTX)$(comma)code=compute_$(CUDA_PTX)
 CUDA_CODE = $(call cuda_code,$(CUDA_ARCHS:90a=90))
-# The smallest compression that nvcc has: since 12.8 this one.
+# The strongest compression that nvcc has, since 12.8.
 CUDA_COMPRESS := $(if $(filter 12.0 12.1 12.2 12.3 12.4 12.5 12.6 12.7,$(NVCC_RELEASE)),-compress-all,-compress-mode=size)
-# 186: formulas of every dtype compare what may be unsigned with 0
+# 186: formulas for every dtype compare numbers that may be unsigned with 0
 CUDA_FLAGS = -std=c++17 -O3 -I$(BUILD)/core $(CUDA_CODE) -diag-suppress 186 -Xfatbin $(CUDA_COMPRESS) -Xcompiler -fPIC,-fvisibility=hidden,-fwrapv
 CUDA_OBJECTS := $(CUDA_UNITS:%=$(BUILD)/cuda/%.o)
 
-# CUDA's runtime: linked in, or shared: that of the package nvidia-cuda-runtime beside norch's, where the wheels of 12
-# and of 13 put it.
+# CUDA's runtime is linked in, or shared: then it is that of the package nvidia-cuda-runtime, where the wheels of 12 and
+# 13 install it beside norch.
 CUDART ?= static
 CUDA_RUNPATH := $(if $(filter shared,$(CUDART)),-Xlinker '--enable-new-dtags$(comma)-rpath$(comma)$$ORIGIN/../nvidia/$(if \
     $(filter 12.%,$(NVCC_RELEASE)),cuda_runtime,cu13)/lib')
@@ -35,10 +36,10 @@ cuda: $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## the CUDA backend norch/libnorc
 no-nvcc:
 	@echo "make cuda needs nvcc 12 or 13, and there is none in PATH or CUDA_HOME ($(CUDA_HOME)): make cuda-toolchain gets one" >&2; exit 1
 
-# All of one release: a partial pin mixes versions, and fails.
+# All packages of one release: a partial pin mixes versions, and fails.
 CUDA_WHEELS := nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-cuda-runtime==13.0.96 \
     nvidia-cuda-cccl==13.0.85
-# CUDA 13 by nvcc, all of it; CUDA 12, whose nvcc no package index has, by its compiler in a library: the kernels.
+# nvcc of CUDA 13 compiles everything. The package index has no nvcc 12, so NVRTC of CUDA 12 compiles the kernels.
 NVRTC_WHEELS := nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-runtime-cu12==12.9.79
 check-cuda: $(VENV)/bin/python $(OPCODES)  ## compiles the CUDA backend with nvcc, and its kernels for CUDA 12, without a GPU
 	$(if $(NVCC_FOUND),$(Q)$(MAKE) --no-print-directory cuda BUILD=build/check-cuda LIB=build/check-cuda/libnorch.so,@echo "no nvcc here: make cuda-toolchain gets one")
@@ -60,7 +61,7 @@ $(CUDA_LIB): $(CUDA_OBJECTS)
 
 $(if $(NVCC_FOUND),$(eval $(call note,$(BUILD)/cuda/flags,$(NVCC_FOUND) $(NVCC_RELEASE) $(CUDA_FLAGS))))
 
-# Files named *_wgmma.cu have instructions of sm_90a alone, whose code an sm_90 runs and nothing else does.
+# Files named *_wgmma.cu have instructions of sm_90a, whose code runs on sm_90 only.
 $(BUILD)/cuda/%_wgmma.o: CUDA_CODE = $(call cuda_code,$(patsubst 90,90a,$(CUDA_ARCHS)))
 $(BUILD)/cuda/%_wgmma.o: EXTRA = $(if $(filter 90 90a,$(CUDA_ARCHS)),-DNR_SM_90A)
 
@@ -77,13 +78,13 @@ $2/%_dtype.$d.o: csrc/cuda/%_dtype.cu $2/flags
 endef
 $(eval $(call cuda_rules,$$(NVCC_FOUND) $$(CUDA_FLAGS),$(BUILD)/cuda,NVCC))
 
-# Pointwise operations and reductions round each product and each sum, as on the CPU: alone, in chains and behind products alike
-# (cuda/formulas.cuh); and so do products of integers.
+# Pointwise operations and reductions round each product and each sum, as on the CPU, whether alone, in chains or as the
+# epilogue of a product (cuda/formulas.cuh). So do products of integers.
 FORMULA_UNITS := $(foreach d,$(DTYPES),$(filter %_dtype.$d,$(CUDA_UNITS))) $(filter matmul% quantized,$(CUDA_UNITS))
 $(FORMULA_UNITS:%=$(BUILD)/cuda/%.o): EXTRA += --fmad=false
 
-# The headers of compiled chains (chain_compile.cu) as string literals, a line each, under the names by which they include each
-# other.
+# The headers of compiled chains (chain_compile.cu) as string literals, one for each line, under the names by which they
+# include each other.
 CHAIN_HEADERS := chain_rows.cuh chain.cuh elements.cuh formulas.cuh math.cuh reduce_rows.cuh ../families/chain.h \
     ../core/convert.h ../core/optable.h ../core/plan.h dtype.h ../norch.h ../ops.def ../dtypes.def dtypes.def ../slopes.h \
     ../cpu/math_integer.h ../cpu/math_poly.h ../cpu/math_special.h ../cpu/reduce_states.h
@@ -115,14 +116,15 @@ $(SIM_LIB): $(SIM_OBJECTS)
 	@mv $@.new $@
 
 $(eval $(call note,$(SIM_BUILD)/flags,$(CXX) $(SIM_FLAGS)))
-# Kernels with mistakes, and single instructions, beside a simulation of their own.
+# Kernels with mistakes, and single instructions, in a separate copy of the simulation.
 SIM_TRIALS := $(patsubst tests/cudasim/%.cu,$(SIM_BUILD)/sim_%.o,$(wildcard tests/cudasim/*.cu))
 $(CUDA_OBJECTS) $(SIM_OBJECTS) $(SIM_TRIALS): | $(OPCODES)
 $(SIM_BUILD)/libfaulty.so: $(SIM_TRIALS) $(SIM_PARTS)
 	$(if $(V),,@echo "  LINK  $@")
 	$(Q)$(CXX) -shared -pthread $(if $(SANITIZE),-fsanitize=$(SANITIZE)) -o $@.new $^ -ldl
 	@mv $@.new $@
-# NCCL between processes whose devices are simulated; NVRTC, which runs the compiler of the simulation.
+# A replacement for NCCL, between processes with simulated devices, and one for NVRTC, which runs the simulation's
+# compiler.
 $(SIM_BUILD)/libnvrtc.so.12: EXTRA = -DCUDASIM_CXX='"$(CXX)"' -DCUDASIM_HEADERS='"$(CURDIR)/tests/cudasim"'
 $(SIM_BUILD)/libnccl.so.2: tests/cudasim/nccl.c
 $(SIM_BUILD)/libnvrtc.so.12: tests/cudasim/nvrtc.c
@@ -138,7 +140,7 @@ $(SIM_BUILD)/sim_%.o: tests/cudasim/%.cpp $(SIM_BUILD)/flags
 	$(Q)$(CXX) $(SIM_FLAGS) $(if $(SANITIZE),,-O2) -MMD -MP -c -o $@ $<
 $(eval $(call cuda_rules,$$(CXX) $$(SIM_FLAGS) $$(SIM_HOOKS) -x c++,$(SIM_BUILD),CXX ))
 
-# Dtypes that test-cudasim walks with ALL=1 only: -O0 takes half the time.
+# Dtypes that test-cudasim tests with ALL=1 only: -O0 halves their compile time.
 $(foreach d,bool uint8 int32,$(patsubst %,$(SIM_BUILD)/%.o,$(filter %_dtype.$d,$(CUDA_UNITS)))): EXTRA = -O0
 
 $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: EXTRA = -DNORCH_ABI=$(ABI)
@@ -147,7 +149,7 @@ $(BUILD)/cuda/cuda.o $(SIM_BUILD)/cuda.o: $(ABI_FILES)
 cuda-report: $(VENV)/bin/python  ## registers, spills and wide accesses of the CUDA kernels, as nvcc compiles them
 	$(Q)$(RUN) benchmarks/cuda_resources.py $(ARGS)
 
-# The compiler tells counting.cpp of each access of memory that a kernel makes.
+# The compiler inserts a call of counting.cpp at each memory access of a kernel.
 COUNTED := build/cudacounts/libnorch_cudasim.so
 cuda-counts: $(VENV)/ready-test  ## bytes, launches and operations of the CUDA kernels, counted in the simulation
 	@$(MAKE) --no-print-directory SIM_BUILD=$(patsubst %/,%,$(dir $(COUNTED))) SIM_HOOKS="-fsanitize=thread --param tsan-instrument-func-entry-exit=0" $(COUNTED)

@@ -7,8 +7,9 @@ FLAGS_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mpref
 FLAGS_neon     := -DNR_ISA_NAME=neon -DNR_ISA_BASELINE
 FLAGS_simd128  := -msimd128 -DNR_ISA_NAME=simd128 -DNR_ISA_BASELINE
 
-# Under a sanitizer every call releases Python's lock, as otherwise only long ones do. At -O1 clang would warn of each loop that
-# it does not vectorise. Tables for unwinding would be 0.2 of 4.1 MB, and C has no exceptions; with -g debuggers find theirs.
+# Under a sanitizer every call releases Python's lock, not only long ones. At -O1 clang would warn about each loop that
+# it does not vectorize. Tables for unwinding would take 0.2 of 4.1 MB, and C has no exceptions; -g has them for
+# debuggers.
 OPTIMIZE = $(if $(SANITIZE),-O1 -g -DNR_LONG_WORK=-1 -fno-omit-frame-pointer -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
     $(if $(CLANG),-Wno-pass-failed),\
     $(if $(DEV),-O1 $(if $(CLANG),-Wno-pass-failed),$(TUNE) $(SMALL) $(CLOSE)) -fno-unwind-tables -fno-asynchronous-unwind-tables)
@@ -18,11 +19,12 @@ FLAGS = -std=gnu11 $(OPTIMIZE) -Wall -Wextra $(WERROR) -Wdouble-promotion -Wshad
 THREADS := $(if $(WASM),,-pthread)
 # clang links its sanitizers into the program, unless told that they are libraries.
 SHARED_SANITIZER := $(if $(and $(SANITIZE),$(CLANG)),-shared-libsan)
-# Every symbol must be found, but those of Python, which its interpreter brings along: they are weak where libraries are ELF.
-# macOS calls them dynamic; release/wheels.py checks that they are no others. Its library has the suffix of Python's modules, .so.
+# Every symbol must be found except Python's, which the interpreter provides. In ELF libraries these are weak. On macOS
+# they are looked up dynamically, and release/wheels.py checks that there are no others; the suffix there is .so too, as
+# that of Python's modules.
 LINK_FLAGS := $(if $(or $(findstring darwin,$(MACHINE)),$(findstring macos,$(MACHINE))),\
     -Wl$(comma)-undefined$(comma)dynamic_lookup -Wl$(comma)-install_name$(comma)@rpath/libnorch.so,$(if $(WINDOWS),,-Wl$(comma)-z$(comma)defs))
-# Relocations of tables in 5 KB, not 54, for the loader of glibc 2.36 or later.
+# Relocations of tables take 5 KB instead of 54; they need the loader of glibc 2.36 or later.
 HASH := \#
 PACK_FLAG := -Wl$(comma)-z$(comma)pack-relative-relocs
 PACK := $(if $(filter-out wasm32-%,$(MACHINE)),$(shell printf '%s\n' '$(HASH)include <features.h>' '$(HASH)if !__GLIBC_PREREQ(2, 36)' '$(HASH)error' \
@@ -34,10 +36,11 @@ LINK := -shared $(THREADS) $(LINK_FLAGS) $(PACK) $(if $(SANITIZE),-fsanitize=$(S
 TUNE = -O3
 # Vectors as at -O3, without its copies of loops.
 COMPACT := -O2 $(if $(CLANG),,-ftree-vectorize -fvect-cost-model=dynamic)
-# Structures of 128 to 512 bytes, of which each small call clears five: gcc's choice, "rep stos", takes 5 to 10 ns to start.
+# How to clear structures of 128 to 512 bytes, five in each small call: gcc's default, "rep stos", takes 5 to 10 ns to
+# start.
 SMALL   := $(if $(or $(CLANG),$(filter-out x86_64-%,$(MACHINE))),,$(foreach f,memset memcpy,\
     -m$f-strategy=vector_loop:512:noalign$(comma)libcall:-1:noalign))
-# Functions and targets of jumps follow each other without gaps, which are 0.08 MB; loops are aligned.
+# No padding before functions and jump targets, which saves 0.08 MB; loops are aligned.
 CLOSE   := $(if $(CLANG),,-falign-functions=1 -falign-jumps=1)
 PEEL    := $(if $(CLANG),,-fpeel-loops)
 SWITCH  := $(if $(CLANG),,-funswitch-loops -fversion-loops-for-strides)
@@ -48,12 +51,12 @@ NO_JAM  := $(if $(CLANG),,-fno-loop-unroll-and-jam)
 BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
 AVX  := $(filter avx%,$(ISAS))
-# The baseline of these families is for machines without AVX2 only; of the others it has dtypes that wider builds lack.
+# The baseline of these families runs on machines without AVX2 only; that of others has dtypes that wider builds lack.
 SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy distance int8 layer normalize optim pool quantized random recurrent resample sample softmax stage)
 
-# $(call tune,FAMILIES,BUILDS,FLAGS), for -O3 is not the best for
-#   loops of one line, what is called once a kernel, and most of the baseline       COMPACT
-#   what few machines run                                                           -Os
+# $(call tune,FAMILIES,BUILDS,FLAGS). -O3 is not the best for
+#   loops of one line, code that runs once a kernel, and most of the baseline       COMPACT
+#   code that few machines run                                                      -Os
 #   sums in an array, which is in registers once the loops over it are unrolled     COMPACT PEEL
 #   options that do not change during a loop, and strides of one element            COMPACT SWITCH
 #   loops of few instructions, by up to 1.9 if they straddle lines of the cache     ALIGN
@@ -62,11 +65,11 @@ SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy distance int8 laye
 #   rows of a reduction, which need no copies for several of them at once           NO_JAM
 # Reductions of narrow rows, and softmax, take 1.3 to 4 times as long with COMPACT.
 tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TUNE = $3)))
-$(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page waits for each byte
+$(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page has to load each byte
 $(if $(WASM),$(BUILD)/python/%.o,$(patsubst %,$(BUILD)/python/%.o,dlpack profile capture/listing capture/recording)): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
 $(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
-# What takes little of the time of a page.
+# Families that take little of the time of a page.
 SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex copy index nonzero scan sort) $(patsubst %,$(BUILD)/core/%.o,check dtype \
     element error library observer optable platform transfer wrap)
 $(if $(WASM),$(SELDOM_IN_PAGES): TUNE = -Os)
@@ -83,11 +86,12 @@ $(call tune,distance normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH
 $(call tune,$(SELDOM),              $(BASE),         -Os)
 $(call tune,attention batch_norm cross_entropy pool random recurrent resample sample softmax sort, $(if $(WASM),$(WIDE)), -Os)
 
-# The baseline of these has integers that all machines use, and dtypes of wider builds for those without AVX2: the loops of these
-# are optimized for size.
+# The baseline of these has loops of integers, which all machines use, and of the dtypes of wider builds, for machines
+# without AVX2; the latter are optimized for size.
 $(if $(AVX),$(if $(CLANG),,$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/reduce_isa.baseline.o: EXTRA = -DNR_SMALL_BASELINE))
 
-# Not for speed alone: fused multiply-adds are exact enough for a product, and nowhere else.
-# Checks that a sanitizer puts between a product and its sum would leave some unfused, and kernels would differ in their bits.
+# Only products of matrices, convolutions and attention may be contracted to fused multiply-adds; other operations round
+# each product and each sum. Under a sanitizer they are not contracted either: its checks between a product and its sum
+# would leave some unfused, and kernels would differ in their bits.
 $(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o $(BUILD)/cpu/quantized_isa.%.o: EXTRA = $(if $(SANITIZE),,-ffp-contract=fast)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)

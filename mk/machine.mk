@@ -1,4 +1,4 @@
-# What is here: the compiler, nvcc, and the ISA builds that follow.
+# What this machine has: the compiler and nvcc, and the ISA builds that follow from them.
 ifeq ($(origin CC),default)
 CC := $(or $(firstword $(foreach c,cc gcc clang,$(if $(shell command -v $(c)),$(c)))),cc)
 endif
@@ -8,7 +8,7 @@ ifeq ($(MACHINE),)
 $(error norch needs a C compiler, and "$(CC)" is not one: install gcc or clang (Debian, Ubuntu: apt install build-essential))
 endif
 COMPILER := $(shell $(CC) --version | head -n 1)
-# nvcc of the machine, or of `make cuda-toolchain`; a cross compiler's library has no use for it.
+# nvcc of the machine, or of `make cuda-toolchain`; a cross-compiled library does not use it.
 NVCC_FOUND := $(if $(and $(NVCC),$(if $(SANITIZE),,x),$(filter $(shell uname -m)-%,$(MACHINE))),$(shell \
     for at in $(NVCC) $(CUDA_HOME)/bin/nvcc $(VENV)/lib/python3.*/site-packages/nvidia/cu13/bin/nvcc; do \
         command -v $$at && break; done))
@@ -21,8 +21,8 @@ NVCC_SAYS := $(NVCC_FOUND) $(NVCC_RELEASE)
 endif
 endif
 
-# $(eval $(call note,FILE,TEXT)): a file that holds the text, and is young only when the text is another than it was.
-# The rule is for `make clean all`, which takes the file away again.
+# $(eval $(call note,FILE,TEXT)): writes the text to a file, but only if it differs, so that the file is new only if the
+# text is. The rule is for `make clean all`, which removes the file.
 define note
 $(if $(MACHINE),$(shell mkdir -p $(dir $1) && { echo '$2' | cmp -s - $1 || echo '$2' > $1; }))
 $1:

@@ -1,6 +1,6 @@
-# The .venv, and what it needs.
+# The .venv and its packages.
 .PHONY: venv-examples venv-test venv-dev
-# The package stands in the checkout; this holds whatever became of .venv/'s links to it.
+# Makes the .venv import the package from the checkout, whatever became of its links.
 RUN = PYTHONPATH="$(CURDIR)"$(if $(DEV), NORCH_LIBRARY="$(abspath $(LIB))") $(VENV)/bin/python
 
 $(VENV)/bin/python:

