@@ -88,7 +88,7 @@ $(call tune,attention batch_norm cross_entropy pool random recurrent resample sa
 
 # The baseline of these has loops of integers, which all machines use, and of the dtypes of wider builds, for machines
 # without AVX2; the latter are optimized for size.
-$(if $(AVX),$(if $(CLANG),,$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/reduce_isa.baseline.o: EXTRA = -DNR_SMALL_BASELINE))
+$(if $(AVX),$(if $(or $(CLANG),$(filter -O0,$(CFLAGS))),,$(BUILD)/cpu/pointwise_isa.baseline.o $(BUILD)/cpu/reduce_isa.baseline.o: EXTRA = -DNR_SMALL_BASELINE))
 
 # Only products of matrices, convolutions and attention may be contracted to fused multiply-adds; other operations round
 # each product and each sum. Under a sanitizer they are not contracted either: its checks between a product and its sum
