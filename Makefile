@@ -55,7 +55,7 @@ PYTEST = $(RUN) -m pytest -n auto --maxprocesses=8
 
 # tests/parts.py samples tests that are repeated over dtypes, shapes and modes; ALL=1 runs all of them.
 SAMPLED = $(if $(ALL),,NORCH_TEST_PART=$${NORCH_TEST_PART-sampled})
-test: $(VENV)/ready-test  ## the test suite, sampled where tests repeat over dtypes, shapes and modes (ALL=1: all; ARGS="-k matmul": a part)
+test: $(VENV)/ready-test $(STUBS)  ## the test suite, sampled where tests repeat over dtypes, shapes and modes (ALL=1: all; ARGS="-k matmul": a part)
 	$(Q)$(SAMPLED) $(PYTEST) $(ARGS)
 
 # tests/parts.py chooses the tests, for float32 alone. pytest caches its rewritten tests, which saves 7 CPU seconds a
@@ -71,7 +71,7 @@ C_FILES = $(shell find csrc tests benchmarks -name '*.[ch]' -o -name '*.cu' -o -
 # faster, but warnings that follow values through a function need the optimizer. .ci/run has already built everything
 # with -Werror, so it sets CHECK_BUILD= to skip this build.
 CHECK_BUILD ?= BUILD=build/check LIB=build/check/libnorch.so CFLAGS=-O1
-check: $(VENV)/ready-dev  ## ruff, clang-format, mypy, stubtest and the C compiler's warnings, and a count of lines
+check: $(VENV)/ready-dev $(STUBS)  ## ruff, clang-format, mypy, stubtest and the C compiler's warnings, and a count of lines
 	@bad=0; try() { echo "  CHECK $$1"; shift; "$$@" || bad=1; }; \
 	try "ruff" $(VENV)/bin/python -m ruff check --quiet .; \
 	try "ruff format" $(VENV)/bin/python -m ruff format --quiet --check .; \
@@ -100,8 +100,7 @@ docs: $(VENV)/ready-test  ## docs/operations.md, the table of operations, and pi
 	$(Q)$(RUN) docs/seeing.py
 	$(Q)$(RUN) docs/ways.py
 
-stubs: $(VENV)/ready-test  ## the .pyi files, from the code: names made at run time, for editors and type checkers
-	$(Q)$(RUN) docs/stubs.py
+stubs: $(STUBS)  ## the .pyi files, from the code: names made at run time, for editors and type checkers
 
 api: $(VENV)/ready-test  ## tests/api.txt, the public names and their signatures, from the code
 	$(Q)$(RUN) tests/api.py

@@ -39,6 +39,12 @@ def make(library: str, *variables: str) -> None:
         raise SetupError(f"{Path(library).name} was not built: {reason}")
 
 
+def write_stubs(folder: Path) -> None:
+    """Writes the stubs of the package in a folder (release/stubs.py)."""
+    env = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, ROOT / "release" / "stubs.py"], env=env, check=True)
+
+
 def without_comments(source: str) -> str:
     """A module whose statements, and docstrings, are on the same lines as before."""
     lines = source.split("\n")
@@ -55,6 +61,7 @@ class BuildLibrary(build_py):
     def run(self) -> None:
         if self.editable_mode:
             make("norch/libnorch.so")
+            write_stubs(ROOT)
             super().run()
         else:
             shutil.rmtree(self.build_lib, ignore_errors=True)  # what an older version left would be shipped
@@ -65,6 +72,8 @@ class BuildLibrary(build_py):
             # Without the names of static functions, which only debuggers read.
             make(library, "LDFLAGS=" + (flags if "-s" in flags.split() else f"{flags} -s"))
             shutil.copy(ROOT / library, Path(self.build_lib) / "norch")
+            if "LIBRARY_NAME" not in os.environ:  # `make wheels`, for other machines, has copied those of the checkout
+                write_stubs(Path(self.build_lib).resolve())
             if library.endswith(".dll"):
                 self.copy_licenses()
             if "wasm32" in os.environ.get("CC", ""):

@@ -25,5 +25,12 @@ $(VENV)/ready-%: pyproject.toml setup.py $(VENV)/bin/python | $(LIB)
 	@touch $@
 .PRECIOUS: $(VENV)/ready-%
 
+# What editors and type checkers read of names that are made when the code runs: the package has more stubs than this one,
+# which are all written at once. An installation has written them before.
+STUBS := norch/__init__.pyi
+$(STUBS): release/stubs.py $(shell find norch -name '*.py') | $(VENV)/bin/python $(LIB)
+	@echo "  STUBS norch"
+	$(Q)$(RUN) $<
+
 venv-examples venv-test venv-dev: venv-%: $(VENV)/ready-%
 

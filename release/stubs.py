@@ -1,4 +1,6 @@
-"""Writes what editors and type checkers read of names that are made when the code runs. `make stubs` calls it.
+"""Writes stubs: what editors and type checkers read of names that are made when the code runs.
+
+They are written into the package that is imported: `make stubs` has that of the checkout, setup.py that of a wheel.
 
     norch/_methods.pyi                 the methods of Tensor, which norch/ops declares and tensor.py makes
     norch/__init__.pyi                 the names of norch, many of which are imported when they are first read
@@ -24,15 +26,12 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+import norch
+from norch.ops._deferred import DeferredMethod
+from norch.ops._public import signature_with_out
+from norch.ops.op import METHODS
 
-import norch  # noqa: E402
-from norch.ops._deferred import DeferredMethod  # noqa: E402
-from norch.ops._public import signature_with_out  # noqa: E402
-from norch.ops.op import METHODS  # noqa: E402
-
-HEAD = '"""Written by `make stubs` from the code; a test fails when it is out of date."""\n\nimport builtins\n'
+HEAD = '"""Written by release/stubs.py from the code."""\n\nimport builtins\n'
 TYPES = "norch._package.typing"
 
 
@@ -263,14 +262,22 @@ def public(module: ModuleType) -> str:
     return stub.text()
 
 
-STUBS: dict[Path, Callable[[], str]] = {
-    ROOT / "norch/_methods.pyi": methods,
-    ROOT / "norch/__init__.pyi": lambda: public(norch),
-    ROOT / "norch/nn/functional/__init__.pyi": lambda: public(norch.nn.functional),
-    ROOT / "norch/linalg.pyi": lambda: public(norch.linalg),
-    ROOT / "norch/special.pyi": lambda: public(norch.special),
+STUBS: dict[str, Callable[[], str]] = {
+    "_methods.pyi": methods,
+    "__init__.pyi": lambda: public(norch),
+    "nn/functional/__init__.pyi": lambda: public(norch.nn.functional),
+    "linalg.pyi": lambda: public(norch.linalg),
+    "special.pyi": lambda: public(norch.special),
 }
 
+
+def main() -> None:
+    package = Path(norch.__file__).parent
+    for name, text in STUBS.items():
+        unfinished = package / f"{name}.new"
+        unfinished.write_text(text())
+        unfinished.replace(package / name)
+
+
 if __name__ == "__main__":
-    for path, text in STUBS.items():
-        path.write_text(text())
+    main()
