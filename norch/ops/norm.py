@@ -81,7 +81,7 @@ def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
     powers = pow(lib.norch_binary(_DIV, size, top), p)  # which multiplies for small integers
     total = lib.norch_reduce(_SUM, powers, axes, True, -1, 0.0)
     out = lib.norch_binary(_MUL, pow(total, 1 / p), top)
-    return out if keepdim else lib.norch_squeeze(out, range(x.ndim) if axes is None else axes)
+    return out if keepdim else lib.norch_squeeze(out, axes or range(x.ndim))
 
 
 @differentiable("vector_norm", grad=lambda g, x_meta: zeros_of(x_meta, g))
@@ -100,7 +100,7 @@ def vector_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool
     """Of sum(|x| ** p) ** (1 / p); 0 where the slope is infinite, and at 0."""
     size = x.abs()
     if p < 2:  # at 0, where x.sign() is 0, no power is infinite, nor its derivative
-        size = size.where(x != 0, 1.0 if p >= 1 else math.inf)
+        size = size.where(x != 0, 1.0)
     share = size / expand_reduced(out.where(out != 0, 1.0) if p >= 1 else out, x, axes, keepdim)
     return x.sign() * share.pow(p - 1) * expand_reduced(g, x, axes, keepdim)  # of shares no power overflows
 
@@ -193,5 +193,6 @@ def norm(
     """
     x = _floats(input, "norm", dtype)
     if p == "nuc":
-        return matrix_norm(x, p)
+        pair: Any = tuple(range(x.ndim)) if dim is None else axes_of(dim)
+        return matrix_norm(x, p, pair, keepdim)
     return vector_norm(x, 2 if p == "fro" or p is None else p, dim, keepdim)

@@ -101,7 +101,10 @@ CASES = {
     "cond": (lambda m, a: m.linalg.cond(a), [normal(3, 3)], [normal(2, 4, 3)]),
     "norm 2": (lambda m, a: m.linalg.matrix_norm(a, 2), [normal(3, 4)], [normal(2, 3, 3)]),
     "norm -2": (lambda m, a: m.linalg.matrix_norm(a, -2, dim=(0, 2), keepdim=True), [normal(3, 2, 4)]),
+    "norm 2.5, no axes": (lambda m, a: m.linalg.vector_norm(a, 2.5, dim=()), [normal(3, 4)]),
     "nuclear norm": (lambda m, a: m.linalg.norm(a, "nuc"), [normal(3, 4)]),
+    "nuclear norm along two axes": (lambda m, a: m.norm(a, "nuc", dim=(0, -1)), [normal(3, 2, 4)]),
+    "nuclear norm, axes kept": (lambda m, a: m.norm(a, "nuc", keepdim=True), [normal(3, 4)]),
     "matrix_power": (lambda m, a: m.linalg.matrix_power(a, -2), [normal(3, 3)]),
 }
 ROWS = [(name, k) for name, (_, *inputs) in CASES.items() for k in range(len(inputs))]

@@ -145,6 +145,9 @@ def test_norms_of_extreme_elements(dtype, p):
         rows = norch.linalg.vector_norm(norch.stack([x, x], 1), p, 0)
         np.testing.assert_allclose(out.item(), float(wanted), rtol=8 * norch.finfo(x.dtype).eps)
         np.testing.assert_allclose(rows.tolist(), [float(wanted)] * 2, rtol=8 * norch.finfo(x.dtype).eps)
+        if 0 < p < 1 and values[-1] == 0:  # the second derivative by the others is finite
+            (slope,) = norch.autograd.grad(out, x, create_graph=True)
+            assert norch.autograd.grad(slope[:2].sum(), x)[0].isfinite().all()
         if p < 0 and values[0] == far:
             out.backward()
             assert x.grad.tolist() == pytest.approx([0.0, 1.0], abs=2e-3)  # of the smallest, nearly alone
