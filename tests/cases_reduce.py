@@ -67,7 +67,11 @@ def _spread(root: bool, correction: float) -> Callable[..., Any]:
     return reference
 
 
-EVERY = (*ALL_AXES, *ONE_AXIS, *MANY_AXES)
+NO_AXES = (  # of a number, whose only axis is one that it does not have
+    ("0-d dim=-1", {"dim": -1}, (None, False), (((),),)),
+    ("0-d dim=0 keepdim", {"dim": 0, "keepdim": True}, (None, True), (((),),)),
+)
+EVERY = (*ALL_AXES, *ONE_AXIS, *MANY_AXES, *NO_AXES)
 FILLED = tuple(  # for what has no value over no elements
     (form, arguments, axes, tuple(s for s in shapes if 0 not in s[0])) for form, arguments, axes, shapes in EVERY
 )

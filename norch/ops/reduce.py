@@ -89,7 +89,7 @@ def _amax_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
 def _deviations(x: Tensor, axes: Any) -> Tensor:
     """x minus its mean, computed from differences to the first element, which are nearly exact even far from 0. They
     may overflow if that element is one of the largest numbers, or infinite."""
-    reduced = range(x.ndim) if axes is None else [axis % x.ndim for axis in axes]
+    reduced = range(x.ndim) if axes is None or not x.ndim else [axis % x.ndim for axis in axes]
     first = x.detach()[tuple([slice(0, 1) if axis in reduced else slice(None) for axis in range(x.ndim)])]
     apart = x - where(first.abs() < (1e307 if x.dtype is float64 else 1e37), first, 0.0)
     return apart - mean_over(apart, axes, True)
