@@ -62,6 +62,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     """
     a, b = _integers(input, other, "lcm")
     divisor = gcd(a, b)
+    a = a if a.element_size() >= 4 else a.to(int32)  # the product of narrow integers wraps after its sign is gone
     return abs_(a // where(divisor == 0, 1, divisor) * b).to(divisor.dtype)
 
 
