@@ -2,7 +2,7 @@
 
 The equation and the sizes of the operands make a plan: a list of steps, which is cached for the next call.
   1. Axes of one operand with the same label become their diagonal. Axes of size 1, which broadcast, are dropped.
-  2. A label that only one operand has, and the output has not, is summed.
+  2. A label that only one operand has, and the output has not, is summed, integers in int64.
   3. Operands are contracted in pairs, first the one whose product is smallest beside its operands (the greedy path of
      Smith and Gray, opt_einsum, 2018).
   4. The labels of a pair are of four kinds: in both and needed later (batch), in both and summed (inner), in one (rows,
@@ -24,7 +24,7 @@ from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
 from ...autograd.grad_mode import mode
 from ...autograd.outlive import outlive_writes
-from ...dtype import promote_types
+from ...dtype import int64, promote_types
 from ...errors import ArgumentError, Error, ShapeError, rename_error
 from .._autocast import in_autocast, policy
 from .._checks import on_one_device
@@ -37,8 +37,9 @@ from ..view import alias_of, diagonal, permute, reshape
 
 Labels = tuple[int, ...]  # letters by their code; axes of an ellipsis as -1 for the last, -2 for the one before ...
 Step = tuple[Any, int, int, tuple[Any, ...]]  # function, slot, second slot or -1, further arguments
-# The steps, the slot of the result, whether a 0-d factor is multiplied, and the name for errors.
-Plan = tuple[list[Step], int, bool, str]
+# The steps, the slot of the result, whether a 0-d factor is multiplied, whether integers become int64 as those that are
+# added up do, and the name for errors.
+Plan = tuple[list[Step], int, bool, bool, str]
 
 _MIN_ROWS = 16  # of the products in a batch that saves a copy
 _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit of axes
@@ -79,12 +80,13 @@ def einsum(equation: Any, *operands: Tensor | Any) -> Tensor:
 
 
 def contract(name: str, tensors: Sequence[Tensor], inputs: tuple[Labels, ...], output: Labels) -> Tensor:
-    """einsum() with labels given as numbers; name is that of the caller, for errors."""
-    return _run(_plan(name, inputs, output, tuple([lib.norch_shape(x) for x in tensors])), list(tensors))
+    """einsum() with labels given as numbers, whose sums keep the dtype; name is that of the caller, for errors."""
+    shapes = tuple([lib.norch_shape(x) for x in tensors])
+    return _run(_plan(name, inputs, output, shapes, _sum_same_dtype), list(tensors))
 
 
 def _run(plan: Plan, work: list[Any]) -> Tensor:
-    steps, result, numbers, name = plan
+    steps, result, numbers, widens, name = plan
     if numbers:  # a 0-d tensor is accepted on any device, the operand that it came from is not
         arrays = [x for x in work if x.ndim]
         for x in arrays[1:]:
@@ -93,6 +95,8 @@ def _run(plan: Plan, work: list[Any]) -> Tensor:
         if len(kinds) > 1:  # a factor promotes as given, though its axes of size 1 are dropped
             kind = functools.reduce(promote_types, kinds)
             work = [x if x._weak else x.to(kind) for x in work]
+    if widens and not any(x.dtype.kind in "fc" for x in work):
+        work = [x.to(int64) for x in work]
     try:
         for function, i, j, arguments in steps:
             if j < 0:
@@ -187,11 +191,15 @@ def _split(name: str, text: str, where: str) -> tuple[str, str, str]:
 
 
 @functools.lru_cache(maxsize=512)
-def _plan(name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[Any, ...]) -> Plan:
-    planner = _Planner(_sizes(name, inputs, shapes), output)
+def _plan(
+    name: str, inputs: tuple[Labels, ...], output: Labels, shapes: tuple[Any, ...], total: Any = sum_over
+) -> Plan:
+    planner = _Planner(_sizes(name, inputs, shapes), output, total)
+    if len(inputs) == 1:  # its axes of size 1 are summed as others are, for the dtype
+        planner.summed = {*inputs[0]}.difference(output)
     for slot, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
         planner.add(slot, list(labels), list(shape))
-    return planner.steps, planner.run(output), planner.numbers, name
+    return planner.steps, planner.run(output), planner.numbers, planner.widens, name
 
 
 class _Operand:
@@ -202,10 +210,11 @@ class _Operand:
 
 
 class _Planner:
-    def __init__(self, sizes: dict[int, int], output: Labels) -> None:
+    def __init__(self, sizes: dict[int, int], output: Labels, total: Any) -> None:
         self.sizes, self.steps, self.work = sizes, list[Step](), list[_Operand]()
+        self.total, self.summed = total, set[int]()
         self.final = [label for label in output if sizes[label] != 1]
-        self.numbers = False
+        self.numbers = self.widens = False
 
     def add(self, slot: int, labels: list[int], shape: list[int]) -> None:
         """An operand: its diagonals are taken, and its axes of size 1 dropped."""
@@ -217,7 +226,7 @@ class _Planner:
                 for values in (labels, shape):
                     values.append(values[first])
                     del values[second], values[first]
-        remaining = [label for label, size in zip(labels, shape, strict=True) if size != 1]
+        remaining = [x for x, size in zip(labels, shape, strict=True) if size != 1 or x in self.summed]
         if len(remaining) < len(labels):
             self._step(reshape, slot, *self._shape(remaining))
         self.work.append(_Operand(slot, remaining))
@@ -227,7 +236,8 @@ class _Planner:
         for k, x in enumerate(self.work):
             needed = self._needed(x)
             if alone := [axis for axis, label in enumerate(x.labels) if label not in needed]:
-                self._step(sum_over if len(self.work) == 1 else _sum_same_dtype, x.slot, tuple(alone))
+                self.widens = self.total is sum_over and len(self.work) > 1
+                self._step(self.total, x.slot, tuple(alone))
                 self.work[k] = _Operand(x.slot, [label for label in x.labels if label in needed])
         while len(self.work) > 1:
             a, b = min(combinations(self.work, 2), key=self._growth)
