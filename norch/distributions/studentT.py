@@ -41,7 +41,8 @@ class StudentT(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        finite = self.scale.square() * self.df / (self.df - 2)
+        df = self.df.where(self.df > 2, 3.0)  # elsewhere the slope is 0, not NaN
+        finite = self.scale.square() * df / (df - 2)
         return where(self.df <= 1, math.nan, where(self.df <= 2, math.inf, finite))
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:

@@ -207,6 +207,27 @@ def test_exponential_families():
     close(D.kl._exponential_families(D.Poisson(a), D.Poisson(b)), D.kl_divergence(D.Poisson(a), D.Poisson(b)))
 
 
+ENDS = {  # where a formula divides by 0, or multiplies 0 by the logarithm of 0, beside the number that is taken
+    "Geometric of certain logits": ([-1.0, 20.0, 50.0], lambda D, x: D.Geometric(logits=x).log_prob(x * 0)),
+    "Geometric of 1": ([0.5, 1.0], lambda D, x: D.Geometric(probs=x).log_prob(x.detach() * 0)),
+    "StudentT of df 2": ([0.5, 1.0, 2.0, 3.0], lambda D, x: D.StudentT(x).variance),
+    "StudentT of df 2, its deviation": ([0.5, 1.0, 2.0, 3.0], lambda D, x: D.StudentT(x).stddev),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_gradients_at_the_ends_of_parameters(name):
+    values, call = ENDS[name]
+    found = []
+    for m in (norch, torch):
+        x = m.tensor(values, requires_grad=True)
+        out = call(m.distributions, x)
+        out[~out.isnan()].sum().backward()
+        found.append((out.tolist(), x.grad.tolist()))
+    np.testing.assert_allclose(*(out for out, _ in found), rtol=1e-6)
+    np.testing.assert_allclose(*(grad for _, grad in found), rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "match"),
     [
