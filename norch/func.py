@@ -55,8 +55,8 @@ class _Run(Linearized):
         """The gradient of the output, which must be one number."""
         out = self.output_tree
         if not isinstance(out, Handle) or out.ndim:
-            what = f"shape {tuple(out.shape)}" if isinstance(out, Handle) else type(out).__name__
-            raise ShapeError(f"{self.name}: the function must give a tensor of no dimension (a loss), not {what}")
+            described = f"shape {tuple(out.shape)}" if isinstance(out, Handle) else type(out).__name__
+            raise ShapeError(f"{self.name}: the function must give a tensor of no dimension (a loss), not {described}")
         return self.by_input(self.vjp((self.outputs[0].new_ones(()),)))
 
     def blocks(self, forward: bool, chunk_size: int | None = None) -> Any:
@@ -138,8 +138,8 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
         create_graph = mode.enabled and (run.create_graph or any(w.requires_grad for w in weights))
         return run.by_input(run.vjp(weights, create_graph))
 
-    found = run.released(run.output_tree), vjp_fn
-    return (*found, run.released(run.aux)) if has_aux else found
+    result = run.released(run.output_tree), vjp_fn
+    return (*result, run.released(run.aux)) if has_aux else result
 
 
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
@@ -156,8 +156,8 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     along = leaves(tangents)
     check_shapes("jvp: a tangent", along, "a primal", run.inputs)
     create_graph = run.create_graph or (mode.enabled and any(t.requires_grad for t in along))
-    found = run.released(run.output_tree), run.by_output(run.jvp(along, create_graph))
-    return (*found, run.released(run.aux)) if has_aux else found
+    result = run.released(run.output_tree), run.by_output(run.jvp(along, create_graph))
+    return (*result, run.released(run.aux)) if has_aux else result
 
 
 # ---- whole Jacobians -----------------------------------------------------------------------------------------------
@@ -219,8 +219,8 @@ def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
         return [dim for d, part in zip(dims, tree, strict=True) for dim in _per_leaf(d, part, name)]
     if not isinstance(dims, (tuple, list, dict)):
         raise ArgumentError(f"vmap: {name} holds axes, which are integers or None, not {dims!r}")
-    what = f"a {type(tree).__name__} of {len(tree)}" if isinstance(tree, (tuple, list, dict)) else "a tensor"
-    raise ArgumentError(f"vmap: {name} {dims!r} does not fit {what}")
+    described = f"a {type(tree).__name__} of {len(tree)}" if isinstance(tree, (tuple, list, dict)) else "a tensor"
+    raise ArgumentError(f"vmap: {name} {dims!r} does not fit {described}")
 
 
 def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_dims: Any) -> int:
@@ -291,7 +291,7 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         tensors, dims = leaves(args, _ENTERS), _per_leaf(in_dims, args, "in_dims")
         size = _batch_size(tensors, dims, args, in_dims)
-        made, parts = None, []
+        result, parts = None, []
         for start in range(0, max(size, 1), chunk_size or max(size, 1)):
             count = min(chunk_size or size, size - start)
             level = Level(count, randomness)
@@ -304,17 +304,17 @@ def vmap(
                     ]
                 )
                 samples = [x if d is None else _sample(x, d, level) for x, d in zip(chunk, dims, strict=True)]
-                made = func(*with_leaves(args, samples, _ENTERS), **kwargs)
-                found = leaves(made, _ENTERS)
-                if not found:
-                    raise ArgumentError(f"vmap: the function gives {type(made).__name__}, which holds no tensor")
-                alone = isinstance(made, Handle) and isinstance(out_dims, tuple) and len(out_dims) == 1
-                along = _per_leaf(out_dims[0] if alone else out_dims, made, "out_dims")
-                parts.append([_unbatched(x, dim, level) for x, dim in zip(found, along, strict=True)])
+                result = func(*with_leaves(args, samples, _ENTERS), **kwargs)
+                tensors_out = leaves(result, _ENTERS)
+                if not tensors_out:
+                    raise ArgumentError(f"vmap: the function gives {type(result).__name__}, which holds no tensor")
+                alone = isinstance(result, Handle) and isinstance(out_dims, tuple) and len(out_dims) == 1
+                along = _per_leaf(out_dims[0] if alone else out_dims, result, "out_dims")
+                parts.append([_unbatched(x, dim, level) for x, dim in zip(tensors_out, along, strict=True)])
         if len(parts) == 1:
-            return with_leaves(made, parts[0], _ENTERS)
+            return with_leaves(result, parts[0], _ENTERS)
         columns = zip(along, zip(*parts, strict=True), strict=True)
-        return with_leaves(made, [one[0] if dim is None else cat(one, dim) for dim, one in columns], _ENTERS)
+        return with_leaves(result, [pieces[0] if dim is None else cat(pieces, dim) for dim, pieces in columns], _ENTERS)
 
     return mapped
 
@@ -345,19 +345,19 @@ def functional_call(
     if not hasattr(module, "named_parameters"):
         raise TypeError(f"functional_call: expected a module, not {type(module).__name__}")
     dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else parameter_and_buffer_dicts
-    given = {name: value for one in dicts for name, value in one.items()}
+    tensors = {name: value for mapping in dicts for name, value in mapping.items()}
     held = {
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
     }
-    unknown, absent = sorted(given.keys() - held.keys()), sorted(held.keys() - given.keys())
+    unknown, absent = sorted(tensors.keys() - held.keys()), sorted(held.keys() - tensors.keys())
     if unknown or (strict and absent):
         raise KeyError(
             f"functional_call: the module has no {', '.join(unknown) or 'tensor'}; absent: {', '.join(absent)}"
         )
-    replaced = dict(given)
-    for name, value in given.items() if tie_weights else ():
-        replaced.update({other: value for other, x in held.items() if x is held[name] and other not in given})
+    replaced = dict(tensors)
+    for name, value in tensors.items() if tie_weights else ():
+        replaced.update({other: value for other, x in held.items() if x is held[name] and other not in tensors})
     entries = []
     for name, value in replaced.items():
         path, _, last = name.rpartition(".")
@@ -387,7 +387,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
     def stacked(kind: str) -> dict[str, Any]:
         columns = [dict(getattr(model, kind)()) for model in models]
-        return {name: stack([one[name] for one in columns]).detach() for name in columns[0]}
+        return {name: stack([state[name] for state in columns]).detach() for name in columns[0]}
 
     parameters = {name: x.requires_grad_() for name, x in stacked("named_parameters").items()}
     return parameters, stacked("named_buffers")

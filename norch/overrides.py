@@ -116,8 +116,8 @@ def has_torch_function_variadic(*args: Any) -> bool:
 def handle_torch_function(public_api: Any, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
     """What the overrides among relevant_args, or the innermost mode, make of public_api(*args, **kwargs): for functions
     of your own, after has_torch_function(). TypeError where none implements it."""
-    found = [] if state.disabled else _override.overloaded(relevant_args, False)
-    return _override.dispatch(public_api, found, args, kwargs)
+    overloads = [] if state.disabled else _override.overloaded(relevant_args, False)
+    return _override.dispatch(public_api, overloads, args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any], Any]:
@@ -151,15 +151,15 @@ def _modules() -> dict[str, Any]:
 
 
 def _of(module: Any) -> dict[str, Any]:
-    found = {name: getattr(module, name) for name in dir(module) if name not in _override.IGNORED}
-    return {name: one for name, one in found.items() if hasattr(one, "__code__")}
+    attributes = {name: getattr(module, name) for name in dir(module) if name not in _override.IGNORED}
+    return {name: attribute for name, attribute in attributes.items() if hasattr(attribute, "__code__")}
 
 
 def get_overridable_functions() -> dict[Any, list[Any]]:
     """The functions and methods that can be overridden, by the module or the class that has them."""
-    found: dict[Any, list[Any]] = {module: list(_of(module).values()) for module in _modules().values()}
+    functions: dict[Any, list[Any]] = {module: list(_of(module).values()) for module in _modules().values()}
     methods = [getattr(Tensor, name, None) for name in sorted(_override._public_names())]
-    return {**found, Tensor: [one for one in methods if callable(one)]}
+    return {**functions, Tensor: [method for method in methods if callable(method)]}
 
 
 def get_testing_overrides() -> dict[Any, Callable[..., int]]:
@@ -181,8 +181,8 @@ def get_testing_overrides() -> dict[Any, Callable[..., int]]:
 
 def get_ignored_functions() -> set[Any]:
     """Public functions that cannot be overridden."""
-    found = {getattr(module, name, None) for module in _modules().values() for name in _override.IGNORED}
-    return found - {None}
+    ignored = {getattr(module, name, None) for module in _modules().values() for name in _override.IGNORED}
+    return ignored - {None}
 
 
 def is_tensor_method_or_property(func: Any) -> bool:

@@ -139,8 +139,8 @@ class _Parts:
             self.write(bytes(-self.written % ALIGNMENT))
             before, self.checksum = self.checksum, 0
             storage.write_to(self)
-            own, self.checksum = self.checksum, before
-            self.write(CHECK.pack(own))
+            checksum, self.checksum = self.checksum, before
+            self.write(CHECK.pack(checksum))
         self.write(SIZE.pack(END) + SIZE.pack(len(self.program)))
         self.write(self.program)
         self.write(CHECK.pack(self.checksum))

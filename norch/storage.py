@@ -44,9 +44,9 @@ class Storage:
             raise NotImplementedError("from_file: shared=True would write to the file; save the tensor instead")
         with open(filename, "rb") as file:
             mapping = import_module("norch._files.mapping").Mapping(file)
-        found = mapping.storage(0, nbytes or mapping.size)
-        assert found is not None  # as pages are aligned
-        return found
+        storage = mapping.storage(0, nbytes or mapping.size)
+        assert storage is not None  # as pages are aligned
+        return storage
 
     def __getitem__(self, index: Any) -> Any:
         """A byte; of a slice without steps the Storage of these bytes, which it shares."""

@@ -256,8 +256,8 @@ def gradcheck(
             if len(numeric) != len(outputs):
                 raise GradcheckError(f"the function gave {len(outputs)} outputs, and {len(numeric)} at another point")
             for k, output in enumerate(outputs):
-                found = _derivatives(output, arguments[i], check_grad_dtypes)
-                _compare(found, numeric[k], f"of output {k} by input {i}", atol, rtol)
+                derivatives = _derivatives(output, arguments[i], check_grad_dtypes)
+                _compare(derivatives, numeric[k], f"of output {k} by input {i}", atol, rtol)
                 first, second = (_walk(output, arguments[i], _ones_like(output)) for _ in range(2))
                 if first is not None and not bool(((first - second).abs() <= nondet_tol).all()):
                     raise GradcheckError(f"the derivative of output {k} by input {i} differs from walk to walk")
@@ -273,8 +273,8 @@ def gradcheck(
 def _check_batched(output: Tensor, x: Tensor, what: str, atol: float, rtol: float) -> None:
     """GradcheckError unless a batched walk gives the rows of two."""
     rows = randn((2, *output.shape), generator=Generator().manual_seed(0), dtype=output.dtype, device=output.device)
-    (found,) = grad(output, x, rows, retain_graph=True, is_grads_batched=True)
-    for g, row in zip(found, rows, strict=True):
+    (batched,) = grad(output, x, rows, retain_graph=True, is_grads_batched=True)
+    for g, row in zip(batched, rows, strict=True):
         if not bool(((g - _walk(output, x, row)).abs() <= atol + rtol * g.abs()).all()):
             raise GradcheckError(f"the derivative {what} is another one where vmap batches it")
 
@@ -324,10 +324,10 @@ def gradgradcheck(
             # gradcheck() computes differences under no_grad(), with plain values
             points = [x if not isinstance(x, Tensor) or x.requires_grad else _variable(x, i) for i, x in enumerate(now)]
             outputs = _floating(func(*points))
-            found = [(out, w) for out, w in zip(outputs, g, strict=True) if out.requires_grad]
-            if not found:
+            pairs = [(out, w) for out, w in zip(outputs, g, strict=True) if out.requires_grad]
+            if not pairs:
                 return tuple(_zeros_like(points[i]) for i in variables)
-            outs, ws = zip(*found, strict=True)
+            outs, ws = zip(*pairs, strict=True)
             return grad(
                 outs, [points[i] for i in variables], ws, create_graph=True, allow_unused=True, materialize_grads=True
             )
@@ -379,20 +379,20 @@ def _differences(function: Callable[..., Any], arguments: list[Any], i: int, eps
     """result[output][element of argument i]: the derivatives of all elements of the output, by central differences."""
     point = arguments[i].detach().clone()
     elements = point.view(-1)
-    given = [point if j == i else x.detach() if isinstance(x, Tensor) else x for j, x in enumerate(arguments)]
+    inputs = [point if j == i else x.detach() if isinstance(x, Tensor) else x for j, x in enumerate(arguments)]
 
     def values() -> list[list[float]]:
         with no_grad():
-            return [out.reshape(-1).tolist() for out in _floating(function(*given))]
+            return [out.reshape(-1).tolist() for out in _floating(function(*inputs))]
 
     result: list[list[list[float]]] = [[] for _ in values()]
     for at in range(point.numel()):
-        here = elements[at].item()
-        elements[at] = here + eps
+        value = elements[at].item()
+        elements[at] = value + eps
         above = values()
-        elements[at] = here - eps
+        elements[at] = value - eps
         below = values()
-        elements[at] = here
+        elements[at] = value
         for k, (high, low) in enumerate(zip(above, below, strict=True)):
             result[k].append([(a - b) / (2 * eps) for a, b in zip(high, low, strict=True)])
     return result

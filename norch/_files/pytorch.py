@@ -361,10 +361,10 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
             return codecs.encode, (obj.decode("latin1"), "latin1")
         if kind in self.dispatch or kind in (OrderedDict, Counter, Device, complex, _Stored):
             return NotImplemented
-        what = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+        name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         more = "save its state_dict()" if hasattr(obj, "state_dict") else "convert it first"
         raise pickle.PicklingError(
-            f"save: format='torch': {what} is no tensor, number, string or container that torch.load() takes; {more}"
+            f"save: format='torch': {name} is no tensor, number, string or container that torch.load() takes; {more}"
         )
 
     def storage_of(self, x: Tensor) -> _Stored:
@@ -378,8 +378,8 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
 
     def save_global(self, obj: Any, name: Any = None) -> None:
         if obj not in NAME_OF:
-            what = f"{obj.__module__}.{obj.__qualname__}"
-            raise pickle.PicklingError(f"save: format='torch': torch.load() does not take {what}")
+            called = f"{obj.__module__}.{obj.__qualname__}"
+            raise pickle.PicklingError(f"save: format='torch': torch.load() does not take {called}")
         self.name(obj, NAME_OF[obj])
 
     def name(self, obj: Any, name: tuple[str, str]) -> None:

@@ -32,10 +32,10 @@ def _left(file: Any, source: Source) -> tuple[Source, int]:
     if (size := size_of(file)) is not None:
         return source, size - file.tell()
     if hasattr(file, "seekable") and file.seekable():
-        here = file.tell()
+        position = file.tell()
         size = file.seek(0, io.SEEK_END)
-        file.seek(here)
-        return source, size - here
+        file.seek(position)
+        return source, size - position
     whole = io.BytesIO()
     while piece := source.read(PIECE):
         whole.write(piece)
@@ -60,12 +60,12 @@ class Reader(TorchUnpickler):
         version, _ = self.next_object(), self.next_object()
         if version != VERSION:
             raise ValueError(f"version {shown(version)} of the format, not {VERSION}")
-        made, keys = self.next_object(), self.next_object()
+        result, keys = self.next_object(), self.next_object()
         if type(keys) is not list or set(map(_text, keys)) != self.by_key.keys() or len(keys) != len(self.by_key):
             raise ValueError("the keys of the storages are not those that the object names")
         for key in keys:
             self.fill(self.by_key[_text(key)])
-        return made
+        return result
 
     def fill(self, stored: Typed) -> None:
         """Reads the bytes of the storage that comes next."""
@@ -93,8 +93,8 @@ class Reader(TorchUnpickler):
             self.left -= count * dtype.itemsize
             if self.left < 0:
                 raise ValueError("the storages have more bytes than the file")
-            made = placed(self.where, empty_storage(count * dtype.itemsize), _text(location))
-            stored = self.by_key[_text(key)] = Typed(made.elements, dtype)
+            storage = placed(self.where, empty_storage(count * dtype.itemsize), _text(location))
+            stored = self.by_key[_text(key)] = Typed(storage.elements, dtype)
         if view is None:
             return Typed(stored.elements, dtype)  # which may be another one of empty storages
         _, offset, size = view

@@ -112,13 +112,13 @@ def share_memory_(self: Any) -> Any:
         return self
     unseen("share_memory_ moves a tensor")
     whole = lib.norch_view_storage(self)
-    others = lib.norch_storage_references(whole) - 2
+    views = lib.norch_storage_references(whole) - 2
     base = base_of(self)
     if base is not None and sys.getrefcount(base) == _references_of_two_owners():  # the view and this variable
-        others -= 1
-    if others:
+        views -= 1
+    if views:
         raise Error(
-            f"share_memory_: {others} other tensor{'s see' if others > 1 else ' sees'} the memory of this one, which "
+            f"share_memory_: {views} other tensor{'s see' if views > 1 else ' sees'} the memory of this one, which "
             "cannot be moved then; share it before views of it are taken"
         )
     block = _copied(Storage(whole))

@@ -41,8 +41,8 @@ class Source:
         are mapped and their address is a multiple of alignment."""
         before, self.checksum = self.checksum, 0
         storage = read_from(self, count)
-        own, self.checksum = self.checksum, before
-        return storage, own
+        checksum, self.checksum = self.checksum, before
+        return storage, checksum
 
     def _some(self, count: int) -> bytes:
         piece = self._read(count)

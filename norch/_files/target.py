@@ -38,16 +38,16 @@ def _detach(buffered: Any) -> None:
 
 def _write_at(parts: Parts, path: str) -> None:
     """Writes a file beside path and renames it to path, so that a failure leaves the old file."""
-    folder, there = os.path.dirname(path), os.path.exists(path)
+    folder, exists = os.path.dirname(path), os.path.exists(path)
     beside = os.access(folder, os.W_OK | os.X_OK)
-    if there and not (os.path.isfile(path) and os.access(path, os.W_OK)):
+    if exists and not (os.path.isfile(path) and os.access(path, os.W_OK)):
         beside = False  # a device or a pipe is written to; what else it is open() says
     written = os.path.join(folder, f".norch-{os.urandom(8).hex()}") if beside else path
     try:
         with open(written, "xb" if beside else "wb") as file:
             parts.write_to(file)
         if beside:
-            if there:
+            if exists:
                 os.chmod(written, os.stat(path).st_mode & 0o7777)  # as open() would have left it
             os.replace(written, path)
     except BaseException:

@@ -113,10 +113,10 @@ class ScriptReader(Reader):
         module, name = cls.path
         if module not in self.texts:  # each is read once, for all classes of it
             text = self.text(f"code/{module.replace('.', '/')}.py") or ""
-            found: dict[str, tuple[str, ...]] = {}
+            names: dict[str, tuple[str, ...]] = {}
             for its, is_module, lists in CLASS.findall(text):
-                found.setdefault(its, tuple(re.findall(r'"([^"]*)"', lists)) if is_module else NO_MODULE)
-            self.texts[module] = found
+                names.setdefault(its, tuple(re.findall(r'"([^"]*)"', lists)) if is_module else NO_MODULE)
+            self.texts[module] = names
         return self.texts[module].get(name)
 
     def text(self, path: str) -> str | None:

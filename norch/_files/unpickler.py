@@ -193,8 +193,8 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
                 size = self.size_of_key(key)
                 if counts is None:
                     counts = {} if holder is None else self.hashes.setdefault(id(holder), (holder, {}))[1]
-                own = hash(key) ^ SECRET
-                counts[own] = count = counts.get(own, 0) + 1
+                hashed = hash(key) ^ SECRET
+                counts[hashed] = count = counts.get(hashed, 0) + 1
                 self.spend(size * count)  # it may be compared with each of them
         self.spend(work)
 
@@ -202,20 +202,20 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         """The elements of a key, each as often as it occurs. Python hashes tuples without a limit of depth."""
         size, level = 0, [key]
         for _ in range(DEEPEST + 1):
-            here, inner = 0, list[Any]()
+            elements, inner = 0, list[Any]()
             for part in level:
                 if isinstance(part, (tuple, frozenset)):
-                    here += 1 + len(part)
+                    elements += 1 + len(part)
                     inner.append(part)
                 elif isinstance(part, (range, slice)):
-                    here += 4
+                    elements += 4
                     inner.append((part.start, part.stop, part.step))
                 elif isinstance(part, int):
-                    here += 1 + part.bit_length() // WORD
+                    elements += 1 + part.bit_length() // WORD
                 else:
-                    here += 1 + (len(part) // WORD if isinstance(part, (str, bytes)) else 0)
-            self.spend(here)
-            size += here
+                    elements += 1 + (len(part) // WORD if isinstance(part, (str, bytes)) else 0)
+            self.spend(elements)
+            size += elements
             level = [part for each in inner for part in each]
             if not level:
                 return size
@@ -232,12 +232,12 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         if good and function is OrderedDict and arguments:
             good = all(type(pair) in (list, tuple) and len(pair) == 2 for pair in arguments[0])
         if not good:
-            what = (
+            called = (
                 function.__name__
                 if isinstance(function, (type, FunctionType, BuiltinFunctionType))
                 else shown(function)
             )
-            raise Refusal(f"load: the file calls {what} with arguments that nothing saved calls it with")
+            raise Refusal(f"load: the file calls {called} with arguments that nothing saved calls it with")
         self.spend(sum(len(each) for each in arguments if isinstance(each, SIZED)))
         if function in (set, frozenset, Counter) and arguments:
             self.check_keys(None, arguments[0])

@@ -21,8 +21,8 @@ def _read(module: str, key: str, thing: Any) -> Any:
 def exported(namespace: dict[str, Any], *more: str) -> list[str]:
     """The `__all__` of a package with these globals(): what it has imported, but for modules and private names; more:
     modules that are public, and lazy names."""
-    here = [name for name, thing in namespace.items() if name[0] != "_" and type(thing) is not ModuleType]
-    return sorted({*here, *more})
+    names = [name for name, thing in namespace.items() if name[0] != "_" and type(thing) is not ModuleType]
+    return sorted({*names, *more})
 
 
 def publish(
@@ -84,8 +84,8 @@ def publish(
 def _defined(namespace: dict[str, Any]) -> list[str]:
     module = namespace["__name__"]
     things = list(namespace.items())  # at once: another thread may import a name that waits for its first use
-    here = [key for key, thing in things if getattr(thing, "__module__", "") == module and key[0] != "_"]
-    return [key for key in here if type(namespace[key]).__module__ != "typing"]  # no TypeVar
+    names = [key for key, thing in things if getattr(thing, "__module__", "") == module and key[0] != "_"]
+    return [key for key in names if type(namespace[key]).__module__ != "typing"]  # no TypeVar
 
 
 class _Finder:

@@ -63,9 +63,9 @@ def lookup(module: str, name: str) -> Any:
         return _placeholder(where, name)
     except LookupError:
         why = reason(where, name)
-    what = f"has no attribute {name!r}" if why is None else f"leaves out {name!r} of PyTorch: {why}"
+    problem = f"has no attribute {name!r}" if why is None else f"leaves out {name!r} of PyTorch: {why}"
     # name and obj: with them Python suggests a name that is spelled alike
-    raise AttributeError(f"module {module!r} {what}", name=name, obj=sys.modules.get(module))
+    raise AttributeError(f"module {module!r} {problem}", name=name, obj=sys.modules.get(module))
 
 
 class Missing:

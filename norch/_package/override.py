@@ -77,8 +77,8 @@ def _of_pytorch(kind: type) -> bool:
 
 def _is_of_pytorch(func: Any) -> bool:
     """Whether a function is one of PyTorch, beside norch: it has no way to compute with norch's tensors."""
-    there = sys.modules.get("torch")
-    if there is None or there is sys.modules["norch"]:
+    pytorch = sys.modules.get("torch")
+    if pytorch is None or pytorch is sys.modules["norch"]:
         return False
     in_c = type(func) in (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType)
     return in_c or (getattr(func, "__module__", None) or "").partition(".")[0] == "torch"
@@ -100,10 +100,10 @@ def overloaded(values: Any, deeper: bool = True) -> list[Any]:
             several = overloaded(value, False)
         else:
             several = [value] if overrides(kind) else []
-        for one in several:
-            if all(type(one) is not type(other) for other in overloads):
-                at = next((i for i, other in enumerate(overloads) if isinstance(one, type(other))), len(overloads))
-                overloads.insert(at, one)
+        for item in several:
+            if all(type(item) is not type(other) for other in overloads):
+                at = next((i for i, other in enumerate(overloads) if isinstance(item, type(other))), len(overloads))
+                overloads.insert(at, item)
     return overloads
 
 
@@ -113,7 +113,7 @@ def overridden(public: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -
         return NOTHING
     overloads = overloaded((*arguments, *named.values()) if named else arguments)
     if state.disabled:
-        overloads = [one for one in overloads if holds_elements(one)]
+        overloads = [value for value in overloads if holds_elements(value)]
     if not overloads and not state.modes:
         return NOTHING
     return dispatch(public, overloads, arguments, named)
@@ -132,8 +132,8 @@ def dispatch(public: Any, overloads: list[Any], arguments: tuple[Any, ...], name
             state.modes = modes
         if result is not NotImplemented:
             return result
-    for one in overloads:
-        result = one.__torch_function__(public, types, arguments, named)
+    for value in overloads:
+        result = value.__torch_function__(public, types, arguments, named)
         if result is not NotImplemented:
             return result
     kinds = [*map(type, overloads), *map(type, state.modes[-1:])]
@@ -177,8 +177,8 @@ def _as_class(value: Any, cls: Any) -> Any:
         return value
     if isinstance(value, Handle):
         return value if isinstance(value, cls) else value.as_subclass(cls)  # type: ignore[attr-defined]
-    if isinstance(value, (tuple, list)) and value and not all(type(one) in _PLAIN - {Tensor} for one in value):
-        parts = [_as_class(one, cls) for one in value]
+    if isinstance(value, (tuple, list)) and value and not all(type(item) in _PLAIN - {Tensor} for item in value):
+        parts = [_as_class(item, cls) for item in value]
         return type(value)._make(parts) if hasattr(value, "_make") else type(value)(parts)
     return value
 
@@ -188,7 +188,7 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
     From then on functions look for such objects themselves."""
     if not state.disabled:
         public = getattr(Tensor, _PASSED_AS.get(public.__name__, ""), public)
-        overloads = [one for one in overloaded((*arguments, *named.values())) if not isinstance(one, Handle)]
+        overloads = [value for value in overloaded((*arguments, *named.values())) if not isinstance(value, Handle)]
         if overloads:
             begin()
             return dispatch(public, overloads, arguments, named)
@@ -231,7 +231,7 @@ def begin(cls: type | None = None) -> None:
     """Lets functions look for overrides; cls: a subclass of Tensor of which there will be an instance."""
     global _begun
     if cls is not None:
-        _install(next(one for one in reversed(cls.__mro__) if issubclass(one, Tensor) and one is not Tensor))
+        _install(next(base for base in reversed(cls.__mro__) if issubclass(base, Tensor) and base is not Tensor))
     if _begun:
         return
     _begun = True
@@ -243,9 +243,9 @@ def begin(cls: type | None = None) -> None:
     engine.without_subclasses = without_subclasses
     _let_look(cast(FunctionType, grad), grad)
     for module in MODULES:
-        there = vars(import_module(module))
-        for name in {*dir(import_module(module))} & {*there}:  # what is public
-            _watch(module, name, there[name])
+        namespace = vars(import_module(module))
+        for name in {*dir(import_module(module))} & {*namespace}:  # what is public
+            _watch(module, name, namespace[name])
     public = import_module("norch.nn.functional")
     for module, name in _OF_LAYERS:
         _let_look(getattr(import_module(module), name), getattr(public, name, None) or getattr(Tensor, name))

@@ -120,8 +120,8 @@ class MetadataMethods(Handle):
         """
         if not isinstance(tensor, Handle):
             raise TypeError(f"is_set_to: expected a tensor, not {type(tensor).__name__}")
-        same = self.untyped_storage() is tensor.untyped_storage() and self._offset == tensor._offset  # type: ignore[attr-defined]
-        return same and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()  # type: ignore[attr-defined]
+        is_same_place = self.untyped_storage() is tensor.untyped_storage() and self._offset == tensor._offset  # type: ignore[attr-defined]
+        return is_same_place and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()  # type: ignore[attr-defined]
 
     def data_ptr(self) -> int:
         """The address of the first element.

@@ -171,10 +171,12 @@ class GradScaler:
             elif new_scale is not None:
                 scale.fill_(new_scale)
             else:
-                found = [each.to(scale.device) for one in self._progress.values() for each in one.found.values()]
-                if not found:
+                flags = [
+                    each.to(scale.device) for progress in self._progress.values() for each in progress.found.values()
+                ]
+                if not flags:
                     raise Error("GradScaler.update: no gradient was checked since the last update(); call step() first")
-                self._adapt(scale, tracker, stack(found).sum() != 0)
+                self._adapt(scale, tracker, stack(flags).sum() != 0)
         self._progress = {}
 
     def _adapt(self, scale: Tensor, tracker: Tensor, skipped: Tensor) -> None:

@@ -85,9 +85,9 @@ def derivative(
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
     needed = parameters
     if backward is not None:
-        needed = [tuple(one for one in parameters[0] if one != "needs_input_grad")]
+        needed = [tuple(key for key in parameters[0] if key != "needs_input_grad")]
         if unread is not None:
-            needed = [tuple(one for one in needed[0] if one not in unread.get(name, ())) for name in inputs]
+            needed = [tuple(key for key in needed[0] if key not in unread.get(name, ())) for name in inputs]
     plan = SavePlan(inputs, needed, saves, others, tensors, unread or {})
     declaration = backward, functions, parameters, needed, plan
     propagate = _propagate(*declaration)
@@ -118,7 +118,7 @@ def propagate_by(wrap: Callable[[Gradient], Gradient], node_class: Any) -> Any:
     if declaration is None or any(name[-4:] in ("meta", "etas") for listed in declaration[2] for name in listed):
         return None
     backward, functions, *others = declaration
-    wrapped = [one if one is None else wrap(one) for one in functions]
+    wrapped = [function if function is None else wrap(function) for function in functions]
     return _propagate(backward if backward is None else wrap(backward), wrapped, *others)
 
 
@@ -140,7 +140,7 @@ def _by_input(name: str, inputs: tuple[str, ...], grads: dict[str, Gradient | No
     unknown = grads.keys() - {f"grad_{name}" for name in inputs}
     if unknown:
         raise TypeError(f"{name}: {', '.join(sorted(unknown))} for inputs {inputs}")
-    return [grads.get(f"grad_{one}") for one in inputs]
+    return [grads.get(f"grad_{input_name}") for input_name in inputs]
 
 
 def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:

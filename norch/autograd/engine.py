@@ -142,9 +142,9 @@ def _root_of_edge(edge: GradientEdge, gradient: Any, create_graph: bool) -> tupl
 def tensors_in(x: Any, name: str) -> list[Any]:
     """The tensors and edges of a sequence, or one alone, as a list."""
     listed = list(x) if isinstance(x, (list, tuple)) and type(x) is not GradientEdge else [x]
-    for one in listed:
-        if not isinstance(one, Handle) and type(one) is not GradientEdge:
-            raise TypeError(f"{name}: expected a tensor, not {type(one).__name__}")
+    for item in listed:
+        if not isinstance(item, Handle) and type(item) is not GradientEdge:
+            raise TypeError(f"{name}: expected a tensor, not {type(item).__name__}")
     return listed
 
 

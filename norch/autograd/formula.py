@@ -35,4 +35,4 @@ def formula_gradients(
     variables = [record(_Variable, alias(x), (x,)) if need else x for x, need in zip(inputs, needs_input_grad)]
     frontier = [x._node if need else None for x, need in zip(variables, needs_input_grad)]
     grads = walk_to(frontier, [(formula(*variables, *others)._node, g)], True, True)
-    return tuple([None if one is None else one.clone() for one in grads])
+    return tuple([None if grad is None else grad.clone() for grad in grads])

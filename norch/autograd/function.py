@@ -148,7 +148,7 @@ class Function(Node):
         return result
 
     def _is_dirty(self, x: Any) -> bool:
-        return any(x is one for one in self._dirty)
+        return any(x is dirty for dirty in self._dirty)
 
     def _record(self, outputs: tuple[Any, ...], inputs: list[Any]) -> tuple[Any, ...]:
         """Makes this node the history of outputs, and returns them. An input among them is replaced by an alias, so
@@ -166,7 +166,7 @@ class Function(Node):
                     self._saved_outputs[position] = index
         results = list(outputs)
         for index, out in enumerate(outputs):
-            if not isinstance(out, Handle) or any(out is one for one in self._not_differentiable):
+            if not isinstance(out, Handle) or any(out is tensor for tensor in self._not_differentiable):
                 continue
             if cast(Any, out).dtype.kind not in "fc":
                 continue
@@ -185,8 +185,8 @@ class Function(Node):
         grads = [g.get(i) for i in range(len(self._output_shapes))] if isinstance(g, Outputs) else [g]
         if self._materialize:
             grads = [
-                zeros_of(like) if one is None and like is not None else one
-                for one, like in zip(grads, self._output_shapes, strict=True)
+                zeros_of(like) if grad is None and like is not None else grad
+                for grad, like in zip(grads, self._output_shapes, strict=True)
             ]
         result = type(self).backward(self, *grads)
         listed = result if isinstance(result, tuple) else (result,)

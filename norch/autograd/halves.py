@@ -35,7 +35,7 @@ def widened(x: Any) -> Any:
     if isinstance(x, Handle):
         return x.float() if x._dtype in HALVES else x  # type: ignore[attr-defined]
     if type(x) in (list, tuple):
-        return type(x)(widened(one) for one in x)
+        return type(x)(widened(item) for item in x)
     return x
 
 

@@ -35,11 +35,11 @@ class RemovableHandle:
 def add_hook(hooks: dict[int, Any], hook: Any, first: bool = False) -> RemovableHandle:
     """Adds a hook to those of a module or an optimizer, which are called in order; first: in front of the others."""
     key = max(hooks, default=-1) + 1
-    others = dict(hooks) if first else {}
-    for one in others:
-        del hooks[one]
+    earlier = dict(hooks) if first else {}
+    for old_key in earlier:
+        del hooks[old_key]
     hooks[key] = hook
-    hooks.update(others)
+    hooks.update(earlier)
     return RemovableHandle(lambda: hooks.pop(key, None))
 
 
@@ -51,7 +51,7 @@ def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
     def take() -> None:
         node = reference()
         hooks = [] if node is None else list(node.hooks or ())
-        at = next((i for i, one in enumerate(hooks) if one is hook), None)
+        at = next((i for i, other in enumerate(hooks) if other is hook), None)
         if node is not None and at is not None:
             node.hooks = [*hooks[:at], *hooks[at + 1 :]] or None
 

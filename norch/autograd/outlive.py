@@ -29,11 +29,11 @@ def outlive_writes(out: Any, *saved: Any) -> Any:
             if x is not None:
                 reference = _Reference(node, _forget)
                 reference.key = key = id(x._version_counter or version_counter_of(x))
-                others = outliving.get(key)
-                if others is None:
+                references = outliving.get(key)
+                if references is None:
                     outliving[key] = [reference]
                 else:
-                    others.append(reference)
+                    references.append(reference)
     return out
 
 
@@ -49,7 +49,7 @@ def _forget(reference: Any) -> None:
     """Called when a node ends."""
     references = outliving.pop(reference.key, ())
     if len(references) > 1:
-        outliving[reference.key] = [one for one in references if one is not reference]
+        outliving[reference.key] = [other for other in references if other is not reference]
 
 
 def copy_saved(counter: list[int]) -> None:

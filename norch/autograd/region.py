@@ -19,7 +19,7 @@ def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[tuple[Node
         node = todo.pop()
         if node not in inside:
             inside.add(node)
-            todo.extend(one for one in node.edges if one is not None and one.seq >= start)
+            todo.extend(input_node for input_node in node.edges if input_node is not None and input_node.seq >= start)
     visited = sorted(inside, key=lambda node: -node.seq)
     return inside, [(node, edge) for node in visited for edge in node.edges if edge is not None and edge.seq < start]
 
@@ -53,10 +53,10 @@ def walk_apart(
     for node, at in places.items():
         free = list(at)
         for source, g in boundary.one_by_one.get(node) or [(None, boundary.found[node])]:
-            own = [i for i in free if sources is not None and sources[i] is source] or free
-            if own:
-                gradients[own[0]] = g
-                free.remove(own[0])
+            matching = [i for i in free if sources is not None and sources[i] is source] or free
+            if matching:
+                gradients[matching[0]] = g
+                free.remove(matching[0])
             else:
                 gradients[at[-1]] = gradients[at[-1]] + g
     return tuple(gradients)

@@ -43,21 +43,21 @@ def _index_put(
     into = written("index_put_", x, level) if in_place else samples(x, level)
     ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # of the elements that are written
     if values.ndim > ndim:  # the call for one sample raises the error
-        first = [one_sample(one, 0, level) for one in (values, *indices)]
+        first = [one_sample(tensor, 0, level) for tensor in (values, *indices)]
         lib.norch_index_put(lib.norch_select(into, 0, 0), kind, first[1:], axes, named, lead, first[0], False)
-    given = aligned(values, level, ndim)
+    batched = aligned(values, level, ndim)
     if any(is_here(index, level) for index in indices):
         at, along = _of_samples(level, indices, axes)
         if is_here(values, level):
-            given = moved(given, 0, lead)
+            batched = moved(batched, 0, lead)
         elif values.ndim > ndim - lead:
             for _ in range(ndim - values.ndim):
-                given = lib.norch_unsqueeze(given, 0)
-            given = lib.norch_unsqueeze(given, lead)
-        out = lib.norch_index_put(into, kind, at, along, [0, *named], lead, given, in_place)
+                batched = lib.norch_unsqueeze(batched, 0)
+            batched = lib.norch_unsqueeze(batched, lead)
+        out = lib.norch_index_put(into, kind, at, along, [0, *named], lead, batched, in_place)
     else:
         shifted = [axis + 1 for axis in axes]
-        out = lib.norch_index_put(into, kind, indices, shifted, named, lead + 1, given, in_place)
+        out = lib.norch_index_put(into, kind, indices, shifted, named, lead + 1, batched, in_place)
     return x if in_place else sample(out, level)
 
 

@@ -56,29 +56,29 @@ same_call("pool_avg", "pool_avg_backward")
 
 @rule("attention")
 def _attention(level: Level, q: Any, k: Any, v: Any, mask: Any, seed: Any, *options: Any) -> Any:
-    given = (q, k, v, mask, seed)
+    inputs = (q, k, v, mask, seed)
     if seed is None or not level.size:
-        return sample(lib.norch_attention(*(samples(x, level) for x in given[:4]), None, *options), level)
+        return sample(lib.norch_attention(*(samples(x, level) for x in inputs[:4]), None, *options), level)
     # numbers depend on the place of a head among all: a call for each sample draws those of its seed
-    rows = [lib.norch_attention(*(one_sample(x, i, level) for x in given), *options) for i in range(level.size)]
+    rows = [lib.norch_attention(*(one_sample(x, i, level) for x in inputs), *options) for i in range(level.size)]
     return sample(lib.norch_stack(rows, 0), level)
 
 
 @rule("attention_backward")
 def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, mask: Any, seed: Any, *rest: Any) -> None:
-    given, (*options, grads) = (g, q, k, v, mask, seed), rest
+    inputs, (*options, grads) = (g, q, k, v, mask, seed), rest
     if seed is None or not level.size:
-        found = [fresh(x, level) for x in grads]
-        lib.norch_attention_backward(*(samples(x, level) for x in given[:5]), None, *options, found)
+        results = [fresh(x, level) for x in grads]
+        lib.norch_attention_backward(*(samples(x, level) for x in inputs[:5]), None, *options, results)
     else:
         rows = []
         for i in range(level.size):
             rows.append(
                 [lib.norch_empty(lib.norch_shape(x), x._dtype, (x._device_type, x._device_index)) for x in grads]
             )
-            lib.norch_attention_backward(*(one_sample(x, i, level) for x in given), *options, rows[-1])
-        found = [lib.norch_stack(parts, 0) for parts in zip(*rows)]
-    become_all(grads, found, level)
+            lib.norch_attention_backward(*(one_sample(x, i, level) for x in inputs), *options, rows[-1])
+        results = [lib.norch_stack(parts, 0) for parts in zip(*rows)]
+    become_all(grads, results, level)
 
 
 @rule("attention_fuses")
@@ -112,18 +112,18 @@ def _normalize(level: Level, x: Any, weight: Any, bias: Any, axes: int, eps: flo
     plain = not is_here(weight, level) and not is_here(bias, level)
     inside = (weight, bias) if plain else (None, None)
     sizes = lib.norch_shape(x)[1:2] if axes < 0 else lib.norch_shape(x)[-axes:]
-    for one in () if plain else (weight, bias):
-        if one is not None and lib.norch_shape(one) != sizes:
+    for affine in () if plain else (weight, bias):
+        if affine is not None and lib.norch_shape(affine) != sizes:
             name = "group_norm" if axes < 0 else "layer_norm" if centered else "rms_norm"
-            raise ShapeError(f"{name}: a weight or bias of shape {lib.norch_shape(one)}, expected {sizes}")
+            raise ShapeError(f"{name}: a weight or bias of shape {lib.norch_shape(affine)}, expected {sizes}")
     p = samples(x, level) if plain else _wide(samples(x, level))
     if axes < 0:
         out = unfolded(lib.norch_normalize(folded(p), *inside, axes, eps, centered), level)
     else:
         out = lib.norch_normalize(p, *inside, axes, eps, centered)
     if not plain:
-        for op, one in ((_MUL, weight), (_ADD, bias)):
-            out = out if one is None else lib.norch_binary(op, out, _like_input(one, level, x.ndim, axes))
+        for op, affine in ((_MUL, weight), (_ADD, bias)):
+            out = out if affine is None else lib.norch_binary(op, out, _like_input(affine, level, x.ndim, axes))
     return sample(_cast(out, x._dtype), level)
 
 
@@ -163,11 +163,11 @@ def _grid_sample(level: Level, x: Any, grid: Any, mode: int, padding: int, corne
 def _grid_sample_backward(
     level: Level, g: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, of_x: Any, of_grid: Any
 ) -> None:
-    given = [folded(samples(one, level)) for one in (g, x, grid)]
-    found = [None if one is None else fresh(one, level) for one in (of_x, of_grid)]
-    into = [None if one is None else folded(one) for one in found]
-    lib.norch_grid_sample_backward(*given, mode, padding, corners, *into)
-    become_all((of_x, of_grid), found, level)
+    inputs = [folded(samples(tensor, level)) for tensor in (g, x, grid)]
+    results = [None if tensor is None else fresh(tensor, level) for tensor in (of_x, of_grid)]
+    into = [None if tensor is None else folded(tensor) for tensor in results]
+    lib.norch_grid_sample_backward(*inputs, mode, padding, corners, *into)
+    become_all((of_x, of_grid), results, level)
 
 
 # ---- distances between rows: samples are more matrices ---------------------------------------------------------------
@@ -180,7 +180,7 @@ def _distances(level: Level, a: Any, b: Any, p: float) -> Any:
 
 @rule("distances_backward")
 def _distances_backward(level: Level, weight: Any, a: Any, b: Any, p: float) -> Any:
-    return sample(lib.norch_distances_backward(*(samples(one, level) for one in (weight, a, b)), p), level)
+    return sample(lib.norch_distances_backward(*(samples(tensor, level) for tensor in (weight, a, b)), p), level)
 
 
 # ---- normalisation of batches: channels of samples are more channels -------------------------------------------------
@@ -197,28 +197,28 @@ def _batch_norm(
     momentum: float, eps: float,
 ) -> Any:  # fmt: skip
     running, affine = (running_mean, running_variance), (weight, bias)
-    if mean is None and not any(is_here(one, level) for one in (*running, *affine)):
+    if mean is None and not any(is_here(t, level) for t in (*running, *affine)):
         out = lib.norch_batch_norm(folded(x._physical), None, None, *running, *affine, momentum, eps)
         return sample(unfolded(out, level), level)
     if mean is not None:
-        for one in running:
-            if one is not None and not is_here(one, level):
+        for t in running:
+            if t is not None and not is_here(t, level):
                 raise Error(
                     "batch_norm: in training the running statistics move towards those of each sample that vmap "
                     "batches, so they must be batched too; or use track_running_stats=False, eval(), or GroupNorm"
                 )
-    statistics = [None if one is None else lib.norch_flatten(fresh(one, level), 0, -1) for one in (mean, variance)]
-    flat = [_flat(one, level) for one in running]
+    statistics = [None if t is None else lib.norch_flatten(fresh(t, level), 0, -1) for t in (mean, variance)]
+    flat = [_flat(t, level) for t in running]
     out = lib.norch_batch_norm(
-        folded_second(x, level), *statistics, *flat, *(_flat(one, level) for one in affine), momentum, eps
+        folded_second(x, level), *statistics, *flat, *(_flat(t, level) for t in affine), momentum, eps
     )
     become_all(
         (mean, variance), [None if p is None else lib.norch_view(p, (level.size, -1)) for p in statistics], level
     )
     if mean is not None:
-        for one, moved_on in zip(running, flat, strict=True):
-            if one is not None:
-                lib.norch_copy(one._physical, lib.norch_view(moved_on, (level.size, -1)))
+        for t, moved_on in zip(running, flat, strict=True):
+            if t is not None:
+                lib.norch_copy(t._physical, lib.norch_view(moved_on, (level.size, -1)))
     return sample(unfolded_second(out, level), level)
 
 
@@ -230,8 +230,8 @@ def _batch_norm_backward(
     place = x._dtype, (x._device_type, x._device_index)
     shape = lib.norch_shape(p)
     grad_x, sums = lib.norch_empty(shape, *place), lib.norch_empty((2, shape[1]), *place)
-    others = [_flat(one, level) for one in (mean, variance, weight)]
-    lib.norch_batch_norm_backward(slope, p, *others, eps, training, (grad_x, sums))
+    statistics = [_flat(tensor, level) for tensor in (mean, variance, weight)]
+    lib.norch_batch_norm_backward(slope, p, *statistics, eps, training, (grad_x, sums))
     become(grads[0], unfolded_second(grad_x, level), level)
     become(grads[1], lib.norch_transpose(lib.norch_view(sums, (2, level.size, -1)), 0, 1), level)
 
@@ -276,15 +276,15 @@ def _recurrent(
 ) -> None:
     outs = (hs, kept, cs)
     if not is_here(weight, level) and not is_here(bias, level):
-        found = [_room(one, level) for one in outs]
-        given = _kept(from_x, level), _rows(h, level), _rows(c, level)
-        lib.norch_recurrent(*given, weight, bias, reverse, *found)
-        return _fill(outs, found, level)
+        results = [_room(t, level) for t in outs]
+        inputs = _kept(from_x, level), _rows(h, level), _rows(c, level)
+        lib.norch_recurrent(*inputs, weight, bias, reverse, *results)
+        return _fill(outs, results, level)
     warn_of_loop(_LAYER)
-    whole = [None if one is None else fresh(one, level) for one in outs]
+    whole = [None if t is None else fresh(t, level) for t in outs]
     for i in range(level.size):
-        each = [_one(one, i, level) for one in (from_x, h, c, weight, bias)]
-        lib.norch_recurrent(*each, reverse, *(None if one is None else lib.norch_select(one, 0, i) for one in whole))
+        each = [_one(t, i, level) for t in (from_x, h, c, weight, bias)]
+        lib.norch_recurrent(*each, reverse, *(None if t is None else lib.norch_select(t, 0, i) for t in whole))
     become_all(outs, whole, level)
     return None
 
@@ -294,7 +294,7 @@ def _recurrent_backward(
     level: Level, g_hs: Any, g_c: Any, h: Any, c: Any, weight: Any, reverse: bool, hs: Any, kept: Any, cs: Any,
     grad_x: Any, grad_h: Any, grad_state: Any,
 ) -> Any:  # fmt: skip
-    whole = [None if one is None else fresh(one, level) for one in (grad_x, grad_h, grad_state)]
+    whole = [None if t is None else fresh(t, level) for t in (grad_x, grad_h, grad_state)]
     if not is_here(weight, level):
         room = [_room(grad_x, level), _room(grad_h, level), folded(whole[2])]
         out = lib.norch_recurrent_backward(
@@ -307,10 +307,10 @@ def _recurrent_backward(
     warn_of_loop(_LAYER)
     rows = []
     for i in range(level.size):
-        given = [_one(one, i, level) for one in (g_hs, g_c, h, c, weight)]
-        saved = [_one(one, i, level) for one in (hs, kept, cs)]
-        into = [None if one is None else lib.norch_select(one, 0, i) for one in whole]
-        rows.append(lib.norch_recurrent_backward(*given, reverse, *saved, *into))
+        inputs = [_one(t, i, level) for t in (g_hs, g_c, h, c, weight)]
+        saved = [_one(t, i, level) for t in (hs, kept, cs)]
+        into = [None if t is None else lib.norch_select(t, 0, i) for t in whole]
+        rows.append(lib.norch_recurrent_backward(*inputs, reverse, *saved, *into))
     become_all((grad_x, grad_h, grad_state), whole, level)
     return sample(lib.norch_stack(rows, 0), level)
 

@@ -57,11 +57,11 @@ class Batched(Tensor, BatchedBase):
 
     def levels(self) -> list[Level]:
         """The levels that it is batched at, the innermost first."""
-        found, x = [], self
+        result, x = [], self
         while type(x) is Batched:
-            found.append(x._level)
+            result.append(x._level)
             x = x._physical
-        return found
+        return result
 
     def all_samples(self) -> Any:
         """The tensor of all samples of all levels."""
@@ -88,18 +88,18 @@ def _constant(name: str) -> Any:
     plain = getattr(Tensor, name)
 
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
-        one = plain(self, *arguments, **named)
-        if type(one) is Batched:
-            return one
+        like = plain(self, *arguments, **named)
+        if type(like) is Batched:
+            return like
         if self._level.notes is not None:
-            return self._level.constant(one)
+            return self._level.constant(like)
         physical = getattr(self._physical, name)
-        size: Any = (self._level.size, *one.shape)
+        size: Any = (self._level.size, *like.shape)
         values = (arguments[1:] or (named.pop("fill_value"),)) if name == "new_full" else ()
-        for given in ("size", "requires_grad"):
-            named.pop(given, None)
+        for option in ("size", "requires_grad"):
+            named.pop(option, None)
         out = sample(physical(size, *values, **named), self._level)
-        return out.requires_grad_() if one.requires_grad else out
+        return out.requires_grad_() if like.requires_grad else out
 
     method.__name__, method.__doc__ = name, plain.__doc__
     return method
@@ -198,8 +198,8 @@ def same_call_along(name: str, *calls: str) -> None:
     def same(call: Any, level: Level, x: Any, dim: int, *rest: Any) -> Any:
         return along(level, x, dim, name, lambda p, axis: call(p, axis, *rest))
 
-    for one in calls:
-        rule(one)(partial(same, getattr(lib, f"norch_{one}")))
+    for call_name in calls:
+        rule(call_name)(partial(same, getattr(lib, f"norch_{call_name}")))
 
 
 def one_sample(x: Any, i: int, level: Level) -> Any:
@@ -298,8 +298,8 @@ def call_rows(function: Callable[[list[Any]], Sequence[Any]], rows: Sequence[Any
     """The results of function for each row of several tensors, stacked along a first axis; None stays None."""
     level = Level(next(len(x) for x in rows if x is not None), "different")
     with level:
-        found = function([None if x is None else batch(x, 0, level) for x in rows])
-        return [None if x is None else unbatch(x, 0, level) for x in found]
+        result = function([None if x is None else batch(x, 0, level) for x in rows])
+        return [None if x is None else unbatch(x, 0, level) for x in result]
 
 
 def with_leading_axis(function: Callable[..., Sequence[Any]], tensors: Sequence[Any]) -> tuple[Any, ...]:
@@ -322,7 +322,7 @@ class Draws:
 
 
 def _innermost(given: Sequence[Any]) -> Level | None:
-    found = None
+    innermost = None
     for x in given:
         kind = type(x)
         if kind is Batched:
@@ -331,9 +331,9 @@ def _innermost(given: Sequence[Any]) -> Level | None:
             level = _innermost(x)
         else:
             level = x.level if kind is Draws else None
-        if level is not None and (found is None or level.start > found.start):
-            found = level
-    return found
+        if level is not None and (innermost is None or level.start > innermost.start):
+            innermost = level
+    return innermost
 
 
 def dispatch(name: str, given: tuple[Any, ...]) -> Any:
@@ -417,7 +417,7 @@ def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
 
 def _at(x: Any, i: int, level: Level) -> Any:
     if isinstance(x, (tuple, list)):
-        return tuple(_at(one, i, level) for one in x)
+        return tuple(_at(item, i, level) for item in x)
     return one_sample(x, i, level)
 
 

@@ -46,12 +46,12 @@ def _are_column_and_row(a: Any, b: Any) -> bool:
 def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tuple[Any, Level, bool]:
     """The result for all samples, and whether an input differs from it as norch_tensor's `mixed` means."""
     ndim = max([x.ndim for x in inputs])
-    given = [aligned(x, level, ndim) for x in inputs]
+    batched = [aligned(x, level, ndim) for x in inputs]
     dtypes = {x._dtype for x in inputs}
     narrow = None
     if len(dtypes) > 1:
-        given, narrow = _promoted(op, inputs, given)
-    out = call(op, *given)
+        batched, narrow = _promoted(op, inputs, batched)
+    out = call(op, *batched)
     if narrow is not None and DTYPES[out._dtype].kind in "iu":
         out = _narrowed(op, out, narrow)
     each = math.prod(lib.norch_shape(out)[1:])

@@ -46,14 +46,14 @@ def _of_vectors(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bo
     left = _as_matrix(a, level, -2, ndim) if row else aligned(a, level, ndim)
     right = _as_matrix(b, level, -1, ndim) if column else aligned(b, level, ndim)
     out = lib.norch_matmul(left, right, transpose_a and not row, transpose_b and not column)
-    return sample(lib.norch_squeeze(out, [axis for axis, gone in ((-2, row), (-1, column)) if gone]), level)
+    return sample(lib.norch_squeeze(out, [axis for axis, is_vector in ((-2, row), (-1, column)) if is_vector]), level)
 
 
 def _as_matrix(x: Any, level: Level, axis: int, ndim: int) -> Any:
     """A vector as a matrix of one row (axis -2) or column (-1), aligned() to other batches."""
-    here = is_here(x, level)
-    p = lib.norch_unsqueeze(x._physical if here else x, axis)
-    for _ in range(ndim - 2 if here else 0):
+    batched = is_here(x, level)
+    p = lib.norch_unsqueeze(x._physical if batched else x, axis)
+    for _ in range(ndim - 2 if batched else 0):
         p = lib.norch_unsqueeze(p, 1)
     return p
 
@@ -74,7 +74,7 @@ def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> A
 
 @rule("quantized_linear")
 def _quantized_linear(level: Level, x: Any, packed: Any, scale: Any, bias: Any, dynamic: bool) -> Any:
-    if any(is_here(one, level) for one in (packed, scale, bias)):
+    if any(is_here(tensor, level) for tensor in (packed, scale, bias)):
         raise NotImplementedError(
             "quantized_linear: vmap batches the input alone, not the weight, its scales or the bias"
         )
@@ -87,7 +87,7 @@ def _quantized_linear(level: Level, x: Any, packed: Any, scale: Any, bias: Any, 
 def _quantized_weight(level: Level, packed: Any, scale: Any, columns: int) -> Any:
     if packed.ndim != 2 or scale.ndim != 2 or lib.norch_shape(packed)[0] != lib.norch_shape(scale)[0]:
         raise ShapeError("quantized_weight: shapes do not fit")  # the call for one sample names them
-    rows = [lib.norch_flatten(samples(one, level), 0, 1) for one in (packed, scale)]
+    rows = [lib.norch_flatten(samples(tensor, level), 0, 1) for tensor in (packed, scale)]
     out = lib.norch_quantized_weight(*rows, columns)
     return sample(lib.norch_reshape(out, (level.size, lib.norch_shape(packed)[0], columns)), level)
 

@@ -27,7 +27,7 @@ def _outside(state: Any, level: Level) -> Any:
     """The generator state for the call outside a level: an address, or Draws for the next level."""
     if not isinstance(state, Draws):
         return state
-    outer = [one for one in within.levels if one.start < level.start]
+    outer = [outer_level for outer_level in within.levels if outer_level.start < level.start]
     return Draws(state.address, outer[-1]) if outer else state.address
 
 

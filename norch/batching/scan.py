@@ -21,10 +21,10 @@ def _scan(level: Level, kind: int, x: Any, dim: int, reverse: bool) -> Any:
 
 @rule("scan_extreme")
 def _scan_extreme(level: Level, x: Any, dim: int, least: bool, values: Any) -> Any:
-    taken = fresh(values, level)
-    into = taken if x.ndim else lib.norch_unsqueeze(taken, 1)
+    results = fresh(values, level)
+    into = results if x.ndim else lib.norch_unsqueeze(results, 1)
     out = along(level, x, dim, "scan", lambda p, axis: lib.norch_scan_extreme(p, axis, least, into))
-    become(values, taken, level)
+    become(values, results, level)
     return out
 
 
@@ -33,7 +33,7 @@ def _softmax_backward(level: Level, g: Any, result: Any, dim: int, log: bool) ->
     axis, both = axis_of(result, dim, "softmax"), (samples(g, level), samples(result, level))
     if result.ndim:
         return sample(lib.norch_softmax_backward(*both, axis, log), level)
-    out = lib.norch_softmax_backward(*(lib.norch_unsqueeze(one, 1) for one in both), 1, log)
+    out = lib.norch_softmax_backward(*(lib.norch_unsqueeze(tensor, 1) for tensor in both), 1, log)
     return sample(lib.norch_squeeze(out, (1,)), level)
 
 
@@ -44,12 +44,12 @@ def _argsort(level: Level, x: Any, dim: int, k: int, descending: bool, values: A
     shape = list(lib.norch_shape(p))
     if k >= 0:
         shape[axis] = min(k, shape[axis])
-    taken = None if values is None else p.new_empty(tuple(shape))
-    out = lib.norch_argsort(p, axis, k, descending, taken)
+    sorted_values = None if values is None else p.new_empty(tuple(shape))
+    out = lib.norch_argsort(p, axis, k, descending, sorted_values)
     if not x.ndim:
-        out, taken = (None if one is None else lib.norch_squeeze(one, (1,)) for one in (out, taken))
+        out, sorted_values = (None if t is None else lib.norch_squeeze(t, (1,)) for t in (out, sorted_values))
     if values is not None:
-        become(values, taken, level)
+        become(values, sorted_values, level)
     return sample(out, level)
 
 

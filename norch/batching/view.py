@@ -78,11 +78,11 @@ def _reverse_axes(level: Level, x: Any) -> Any:
 
 @rule("expand")
 def _expand(level: Level, x: Any, shape: Any) -> Any:
-    given, sizes = lib.norch_shape(x), tuple(shape)
-    extra = len(sizes) - len(given)
+    sizes_of_x, sizes = lib.norch_shape(x), tuple(shape)
+    extra = len(sizes) - len(sizes_of_x)
     if extra < 0 or min(sizes[:extra], default=0) < 0:
         _refused(lib.norch_expand, x, sizes)
-    kept = [old if new == -1 else new for old, new in zip(given, sizes[extra:], strict=True)]
+    kept = [old if new == -1 else new for old, new in zip(sizes_of_x, sizes[extra:], strict=True)]
     return _expanded(level, x, (*sizes[:extra], *kept))
 
 

@@ -88,20 +88,20 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
     values = _flat(state_dict)
     objects = {path: value for path, value in values.items() if hasattr(value, "load_state_dict")}
     wanted = {path: value for path, value in values.items() if path not in objects}
-    found = {path: parts.read(path) for path in wanted}
+    loaded = {path: parts.read(path) for path in wanted}
     for path, value in wanted.items():
-        if isinstance(value, Tensor) and value.shape != (shape := getattr(found[path], "shape", None)):
+        if isinstance(value, Tensor) and value.shape != (shape := getattr(loaded[path], "shape", None)):
             raise ShapeError(f"checkpoint.load: {_name(path)} has shape {tuple(value.shape)}, and was saved as {shape}")
     states = {path: parts.read_all(path) for path in objects}
     for path, value in wanted.items():
         if isinstance(value, Tensor):
             with no_grad():
-                value.copy_(found[path])
+                value.copy_(loaded[path])
         else:
             owner = state_dict
             for key in path[:-1]:
                 owner = owner[key]
-            owner[path[-1]] = found[path]
+            owner[path[-1]] = loaded[path]
     for path, state in states.items():
         objects[path].load_state_dict(state)
 
@@ -126,9 +126,9 @@ class _Parts:
         paths = [path for path in self.where if path[: len(at)] == at]
         if not paths:
             raise Error(f"checkpoint.load: {_name(at)} was not saved in {self.folder}")
-        made: dict[Any, Any] = {}
+        objects: dict[Any, Any] = {}
         for path in paths:
-            owner = made
+            owner = objects
             for step in path[:-1]:
                 owner = owner.setdefault(step, {})
             value = self.read(path)
@@ -137,8 +137,8 @@ class _Parts:
             else:
                 owner[path[-1]] = value
         for step in at:
-            made = made[step]
-        return made
+            objects = objects[step]
+        return objects
 
 
 def _group(group: Any, name: str) -> ProcessGroup | None:
@@ -154,17 +154,17 @@ def _exchange(group: ProcessGroup | None, thing: Any, name: str) -> list[Any]:
 
 def _together(group: ProcessGroup | None, step: Callable[[], T]) -> T:
     """Calls step() on all ranks. If it fails on one rank, all raise an Error, so that none waits for the failed one."""
-    made: Any = None
+    container: Any = None
     failure: Exception | None = None
     try:
-        made = step()
+        container = step()
     except Exception as error:  # noqa: BLE001
         failure = error
     text = f"{type(failure).__name__}: {failure}" if failure else None
     for rank, of_rank in enumerate(_exchange(group, text, "checkpoint.save")):
         if of_rank is not None:
             raise Error(f"checkpoint.save: rank {rank} failed: {of_rank}") from failure
-    return cast("T", made)
+    return cast("T", container)
 
 
 def _state_of(value: Any) -> Any:
@@ -176,14 +176,14 @@ def _flat(tree: dict[Any, Any], state_of: Callable[[Any], Any] = lambda x: x, pa
     """The values of nested dicts by their paths, each as state_of() makes it."""
     if not isinstance(tree, dict):
         raise TypeError(f"checkpoint: state_dict is a dict, not {type(tree).__name__}")
-    found: dict[_Path, Any] = {}
+    leaves: dict[_Path, Any] = {}
     for key, value in tree.items():
         if not isinstance(key, (str, int)):
             raise ArgumentError(f"checkpoint: keys are texts or integers, not {key!r} in {_name(path)}")
         value = state_of(value)  # noqa: PLW2901
         inner = (*path, key)
-        found.update(_flat(value, state_of, inner) if isinstance(value, dict) and value else {inner: value})
-    return found
+        leaves.update(_flat(value, state_of, inner) if isinstance(value, dict) and value else {inner: value})
+    return leaves
 
 
 def _name(path: _Path) -> str:

@@ -197,11 +197,11 @@ def all_to_all_single(
 
 def _split(x: Tensor, sizes: Sequence[int] | None, count: int) -> list[Tensor]:
     rows = checked(x, "all_to_all_single").shape[0] if x.dim() else 0
-    given = [rows // count] * count if sizes is None else list(sizes)
-    if len(given) != count or sum(given) != rows or min(given) < 0:
-        what = f"{given} rows" if sizes is not None else f"{count} equal parts"
-        raise ShapeError(f"all_to_all_single: shape {tuple(x.shape)} is not made of {what} for {count} ranks")
-    return list(x.detach().split(given))
+    counts = [rows // count] * count if sizes is None else list(sizes)
+    if len(counts) != count or sum(counts) != rows or min(counts) < 0:
+        described = f"{counts} rows" if sizes is not None else f"{count} equal parts"
+        raise ShapeError(f"all_to_all_single: shape {tuple(x.shape)} is not made of {described} for {count} ranks")
+    return list(x.detach().split(counts))
 
 
 def gather(

@@ -152,11 +152,11 @@ class DistributedDataParallel(Module):
         if len(then) == len(now) and all(p is q and p.requires_grad is grad for p, (q, grad) in zip(now, then)):
             return
         self._reducer.check_finished()
-        known = {id(p) for p, _ in then}
+        earlier = {id(p) for p, _ in then}
         self._reducer.close()
         self._make_reducer()
         if self.init_sync:
-            self._broadcast([p for p in now if id(p) not in known])
+            self._broadcast([p for p in now if id(p) not in earlier])
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -178,11 +178,11 @@ class DistributedDataParallel(Module):
         all_of = self.process_group
         of_ranks = all_of.watch.run(("DistributedDataParallel",), all_of.comm.allgather, mine)
         for rank, theirs in zip(all_of.ranks, of_ranks, strict=True):
-            for one, other in zip(of_ranks[0], theirs):
-                if one != other:
+            for own, other in zip(of_ranks[0], theirs):
+                if own != other:
                     raise ShapeError(
-                        f"DistributedDataParallel: parameter {one[0]!r} of rank {all_of.ranks[0]} is "
-                        f"{one[2]} {one[1]}; on rank {rank}, {other[0]!r} is {other[2]} {other[1]}"
+                        f"DistributedDataParallel: parameter {own[0]!r} of rank {all_of.ranks[0]} is "
+                        f"{own[2]} {own[1]}; on rank {rank}, {other[0]!r} is {other[2]} {other[1]}"
                     )
             if len(theirs) != len(of_ranks[0]):
                 raise ShapeError(
@@ -327,8 +327,8 @@ class _Reducer:
                 bucket.work._go_on()
         while self.begun < len(self.buckets) and not self.buckets[self.begun].missing:
             bucket = self.buckets[self.begun]
-            what = Note(f"as bucket {self.begun} of {self.layout}, average {self.done + 1} after a forward")
-            bucket.work = collectives.all_reduce_as(what, bucket.buffer, collectives.ReduceOp.AVG, self.group)
+            note = Note(f"as bucket {self.begun} of {self.layout}, average {self.done + 1} after a forward")
+            bucket.work = collectives.all_reduce_as(note, bucket.buffer, collectives.ReduceOp.AVG, self.group)
             self.begun += 1
         if self.begun == len(self.buckets):
             self._finish()

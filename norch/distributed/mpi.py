@@ -54,11 +54,11 @@ def world() -> Any:
     """The communicator of all processes. Error where WORLD_SIZE or RANK contradict it: each would train alone."""
     MPI = mpi()  # noqa: N806
     comm = MPI.COMM_WORLD
-    for name, found in (("WORLD_SIZE", comm.size), ("RANK", comm.rank)):
+    for name, actual in (("WORLD_SIZE", comm.size), ("RANK", comm.rank)):
         wanted = os.environ.get(name)
-        if wanted and wanted != str(found):
+        if wanted and wanted != str(actual):
             hint = "unset it" if is_launched() else "start the program with `mpiexec -n N python ...` or `srun`"
-            raise Error(f"init_process_group: {name} is {wanted}, but MPI says {found}; {hint}")
+            raise Error(f"init_process_group: {name} is {wanted}, but MPI says {actual}; {hint}")
     return comm
 
 
@@ -88,14 +88,14 @@ def _reductions(comm: Any, agreement: Agreement | None) -> dict[str, Any]:
     function = function_of(mpi().__file__, "MPI_Allreduce")
     if not function:
         return {}
-    handle, made = mpi()._handleof, {}
+    handle, handles = mpi()._handleof, {}
     for how in _OPS:
         plain = "f" if how == "avg" else "uif"
-        kinds = [handle(number_type(one, how)) if one.kind in plain and one.name in _NUMBERS else 0 for one in DTYPES]
+        kinds = [handle(number_type(d, how)) if d.kind in plain and d.name in _NUMBERS else 0 for d in DTYPES]
         head = function, int(mpi().IN_PLACE), handle(reduction(how, None, how)), handle(comm)
         agreed = 0 if agreement is None else handle(agreement.comm), handle(mpi().INT64_T), handle(mpi().MAX)
-        made[how] = int64s(*head, *agreed, *kinds)
-    return made
+        handles[how] = int64s(*head, *agreed, *kinds)
+    return handles
 
 
 def abort(message: str) -> None:

@@ -88,19 +88,19 @@ def nccl() -> Any:
             "norch.distributed needs NCCL for backend='nccl': pip install 'norch-dl[nccl]' brings it "
             f"(or name it by NORCH_NCCL_LIBRARY): {'; '.join(failures)}"
         )
-    found: dict[str, Any] = {}
+    functions: dict[str, Any] = {}
     for name, types in _SIGNATURES.items():
         function = getattr(library, f"nccl{name}", None)
         if function is None:
             raise ImportError(f"norch.distributed: the NCCL of {path} has no nccl{name}; it needs 2.10 or later")
         function.argtypes, function.restype = types, _INT
-        found[name] = function
+        functions[name] = function
     for name, types in {"GetErrorString": [_INT], "GetLastError": [_POINTER]}.items():
         function = getattr(library, f"nccl{name}", None)  # GetLastError: since 2.13
         if function is not None:
             function.argtypes, function.restype = types, ctypes.c_char_p
-        found[name] = function
-    return type("NCCL", (), {name: staticmethod(function) for name, function in found.items() if function})
+        functions[name] = function
+    return type("NCCL", (), {name: staticmethod(function) for name, function in functions.items() if function})
 
 
 def _message(status: int, what: str) -> str:
@@ -124,9 +124,9 @@ def version() -> tuple[int, int, int]:
 
 def unique_id() -> bytes:
     """The id of a new communicator (ncclUniqueId), which all its ranks pass to NCCL."""
-    made = _UniqueId()
-    _check(nccl().GetUniqueId(ctypes.byref(made)), "init_process_group")
-    return bytes(made.internal)
+    unique = _UniqueId()
+    _check(nccl().GetUniqueId(ctypes.byref(unique)), "init_process_group")
+    return bytes(unique.internal)
 
 
 def local_device(local_rank: int, device_id: Any) -> int:
@@ -157,18 +157,18 @@ def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
     if size == 1:
         return unique_id()
     if rank == 0:
-        made = unique_id()
+        unique = unique_id()
         if os.path.exists(path) and os.path.getsize(path):
             raise ArgumentError(f"init_process_group: {path} is there already, from an earlier run perhaps; remove it")
         new = f"{path}.{socket.gethostname()}.{os.getpid()}"
-        Path(new).write_bytes(made)
+        Path(new).write_bytes(unique)
         os.replace(new, path)  # atomically
-        return made
+        return unique
     since = time.monotonic()
     while time.monotonic() - since < timeout:
         try:
-            if len(found := Path(path).read_bytes()) == _ID_BYTES:
-                return found
+            if len(content := Path(path).read_bytes()) == _ID_BYTES:
+                return content
         except FileNotFoundError:
             pass
         time.sleep(0.01)
@@ -369,14 +369,14 @@ class Link:
     def Allgatherv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
         with _together(what):
             for rank, (address, count) in enumerate(_parts(into)):
-                here = x[0] if rank == self.me else address
-                self._run(what, "Broadcast", (here, address), count, x[2], rank)
+                source = x[0] if rank == self.me else address
+                self._run(what, "Broadcast", (source, address), count, x[2], rank)
 
     def Reduce_scatter(self, what: str, x: list[Any], into: list[Any], counts: list[int], op: int) -> None:  # noqa: N802
         with _together(what):
             for rank, (address, count) in enumerate(_parts([x[0], counts, x[2]])):
-                here = into[0] if rank == self.me else address
-                self._run(what, "Reduce", (address, here), count, x[2], op, rank)
+                target = into[0] if rank == self.me else address
+                self._run(what, "Reduce", (address, target), count, x[2], op, rank)
 
     def Alltoallv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
         with _together(what):
@@ -422,11 +422,11 @@ def _together(what: str) -> Iterator[None]:
 def _parts(spec: list[Any]) -> list[tuple[int, int]]:
     """(address, elements) of the part of each rank."""
     address, counts, (_, _, size) = spec
-    found = []
+    parts = []
     for count in counts:
-        found.append((address, count))
+        parts.append((address, count))
         address += count * size
-    return found
+    return parts
 
 
 class Objects:
@@ -450,9 +450,9 @@ class Objects:
     def allgather(self, thing: Any) -> list[Any]:
         """The objects of all ranks."""
         data = pickle.dumps(thing)
-        sizes = [int.from_bytes(one, "little") for one in self._gathered(len(data).to_bytes(8, "little"))]
+        sizes = [int.from_bytes(part, "little") for part in self._gathered(len(data).to_bytes(8, "little"))]
         each = self._gathered(data.ljust(max(sizes), b"\0"))
-        return [pickle.loads(one[:size]) for one, size in zip(each, sizes, strict=True)]  # of ranks of this program
+        return [pickle.loads(part[:size]) for part, size in zip(each, sizes, strict=True)]  # of ranks of this program
 
     def bcast(self, thing: Any, root: int) -> Any:
         """The object of rank root."""
@@ -460,8 +460,8 @@ class Objects:
 
     def gather(self, thing: Any, root: int) -> list[Any] | None:
         """The objects of all ranks, on rank root; None elsewhere."""
-        found = self.allgather(thing)
-        return found if self.rank == root else None
+        objects = self.allgather(thing)
+        return objects if self.rank == root else None
 
     def scatter(self, things: Any, root: int) -> Any:
         """This rank's element of the list of rank root."""

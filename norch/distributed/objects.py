@@ -13,16 +13,16 @@ __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatt
 
 
 def _begin(name: str, group: Any) -> ProcessGroup:
-    found = group_of(group, name)
+    members = group_of(group, name)
     unseen(f"{name} talks to other processes")
-    found._compare(name)
-    return found
+    members._compare(name)
+    return members
 
 
 def _fill(name: str, what: str, objects: Any, found: list[Any]) -> None:
     if not isinstance(objects, list) or len(objects) != len(found):
-        given = len(objects) if isinstance(objects, list) else type(objects).__name__
-        raise ArgumentError(f"{name}: {what} is a list of {len(found)}, not {given}")
+        got = len(objects) if isinstance(objects, list) else type(objects).__name__
+        raise ArgumentError(f"{name}: {what} is a list of {len(found)}, not {got}")
     objects[:] = found
 
 
@@ -35,8 +35,8 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     {'loss': 0.5}
     """
     name = "all_gather_object"
-    found = _begin(name, group)
-    _fill(name, "object_list", object_list, found.watch.run((name,), found.comm.allgather, obj))
+    members = _begin(name, group)
+    _fill(name, "object_list", object_list, members.watch.run((name,), members.comm.allgather, obj))
 
 
 def broadcast_object_list(
@@ -50,9 +50,9 @@ def broadcast_object_list(
     [{'epoch': 3}]
     """
     name = "broadcast_object_list"
-    found = _begin(name, group)
-    root = root_of(found, name, src, group_src, 0)
-    _fill(name, "object_list", object_list, found.watch.run((name,), found.comm.bcast, object_list, root))
+    members = _begin(name, group)
+    root = root_of(members, name, src, group_src, 0)
+    _fill(name, "object_list", object_list, members.watch.run((name,), members.comm.bcast, object_list, root))
 
 
 def gather_object(
@@ -65,8 +65,8 @@ def gather_object(
     >>> norch.distributed.gather_object("done", [None] * size if rank == 0 else None, dst=0)
     """
     name = "gather_object"
-    found = _begin(name, group)
-    gathered = found.watch.run((name,), found.comm.gather, obj, root_of(found, name, dst, group_dst, 0))
+    members = _begin(name, group)
+    gathered = members.watch.run((name,), members.comm.gather, obj, root_of(members, name, dst, group_dst, 0))
     if gathered is not None:
         _fill(name, "object_gather_list", object_gather_list, gathered)
 
@@ -85,13 +85,13 @@ def scatter_object_list(
     True
     """
     name = "scatter_object_list"
-    found = _begin(name, group)
-    root = root_of(found, name, src, group_src, 0)
-    given = scatter_object_input_list if found.rank() == root else None
-    if found.rank() == root and (not isinstance(given, list) or len(given) != found.size()):
+    members = _begin(name, group)
+    root = root_of(members, name, src, group_src, 0)
+    objects = scatter_object_input_list if members.rank() == root else None
+    if members.rank() == root and (not isinstance(objects, list) or len(objects) != members.size()):
         raise ArgumentError(
-            f"{name}: the list of rank {found.ranks[root]} has an object for each of {found.size()} ranks"
+            f"{name}: the list of rank {members.ranks[root]} has an object for each of {members.size()} ranks"
         )
     if not scatter_object_output_list:
         raise ArgumentError(f"{name}: scatter_object_output_list has room for one object")
-    scatter_object_output_list[0] = found.watch.run((name,), found.comm.scatter, given, root)
+    scatter_object_output_list[0] = members.watch.run((name,), members.comm.scatter, objects, root)

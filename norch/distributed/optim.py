@@ -81,13 +81,13 @@ class ZeroRedundancyOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        others = [(p, p.grad) for p in self._owners if not self._is_mine(p)]
+        not_mine = [(p, p.grad) for p in self._owners if not self._is_mine(p)]
         try:
-            for p, _ in others:
+            for p, _ in not_mine:
                 p.grad = None
             self.optim.step()
         finally:
-            for p, grad in others:
+            for p, grad in not_mine:
                 p.grad = grad
         for p, owner in self._owners.items():
             collectives.broadcast(p.detach(), owner, self.process_group)

@@ -139,10 +139,10 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
     ...     pair = [dist.P2POp(dist.isend, norch.ones(2), after), dist.P2POp(dist.irecv, x, before)]
     ...     done = [work.wait() for work in dist.batch_isend_irecv(pair)]
     """
-    if not p2p_op_list or not all(isinstance(one, P2POp) for one in p2p_op_list):
+    if not p2p_op_list or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ArgumentError("batch_isend_irecv: takes a list of P2POp, one or more")
-    groups = [group_of(one.group, "batch_isend_irecv") for one in p2p_op_list]
-    if any(one is not groups[0] for one in groups):
+    groups = [group_of(op.group, "batch_isend_irecv") for op in p2p_op_list]
+    if any(other is not groups[0] for other in groups):
         raise ArgumentError("batch_isend_irecv: all of them are of one group")
     with groups[0]._together("batch_isend_irecv"):
-        return [one.op(one.tensor, one.peer, one.group, one.tag, one.group_peer) for one in p2p_op_list]
+        return [op.op(op.tensor, op.peer, op.group, op.tag, op.group_peer) for op in p2p_op_list]

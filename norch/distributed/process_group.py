@@ -222,10 +222,10 @@ def init_process_group(
         )
     if "mpi" in kinds.values() or (mpi.is_launched() and (path is None or is_mpi_available())):
         comm = mpi.world()
-        for what, given, found in (("world_size", world_size, comm.size), ("rank", rank, comm.rank)):
-            if given not in (-1, found):
+        for option, argument, actual in (("world_size", world_size, comm.size), ("rank", rank, comm.rank)):
+            if argument not in (-1, actual):
                 hint = "" if mpi.is_launched() else "; start the program with `mpiexec -n N python ...` or `srun`"
-                raise Error(f"{name}: {what} is {given}, but MPI says {found}{hint}")
+                raise Error(f"{name}: {option} is {argument}, but MPI says {actual}{hint}")
         watch = Watch(seconds, comm.rank, mpi.abort, mpi.mpi().Exception)
         end_all_on_failure(comm.size, comm.rank, mpi.abort)
 
@@ -282,18 +282,18 @@ def _backends(backend: str | None) -> dict[str, str]:
 def _from_environment(size: int, rank: int) -> tuple[int, int]:
     """World size and rank, given or from WORLD_SIZE and RANK; a process without either is a world of one. ArgumentError
     for numbers that are none, or do not fit each other."""
-    found = []
-    for given, key, alone in ((size, "WORLD_SIZE", 1), (rank, "RANK", 0)):
+    numbers = []
+    for argument, key, alone in ((size, "WORLD_SIZE", 1), (rank, "RANK", 0)):
         text = os.environ.get(key, "")
         if text and not text.isdecimal():
             raise ArgumentError(f"init_process_group: {key} is {text!r}, and must be a number")
         wanted = int(text) if text else None
-        if given != -1 and wanted not in (None, given):
-            raise Error(f"init_process_group: {key.lower()} is {given}, but {key} of the environment is {wanted}")
-        found.append(given if given != -1 else wanted if wanted is not None else alone)
-    if not 0 <= found[1] < found[0]:
-        raise ArgumentError(f"init_process_group: rank {found[1]} of a world of {found[0]}")
-    return found[0], found[1]
+        if argument != -1 and wanted not in (None, argument):
+            raise Error(f"init_process_group: {key.lower()} is {argument}, but {key} of the environment is {wanted}")
+        numbers.append(argument if argument != -1 else wanted if wanted is not None else alone)
+    if not 0 <= numbers[1] < numbers[0]:
+        raise ArgumentError(f"init_process_group: rank {numbers[1]} of a world of {numbers[0]}")
+    return numbers[0], numbers[1]
 
 
 def _debugs() -> bool:
@@ -335,11 +335,11 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     ended = list(_groups) if found is GroupMember.WORLD else [found]
     if found is GroupMember.WORLD:
         GroupMember.WORLD = None
-    for one in ended:
-        _groups.remove(one)
-        one._free()
-        if one.watch not in [other.watch for other in _groups]:
-            one.watch.end()
+    for member in ended:
+        _groups.remove(member)
+        member._free()
+        if member.watch not in [other.watch for other in _groups]:
+            member.watch.end()
 
 
 def new_group(

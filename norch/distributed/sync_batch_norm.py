@@ -96,16 +96,16 @@ class SyncBatchNorm(_BatchNorm):
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: ProcessGroup | None = None) -> Module:
         """module with a SyncBatchNorm in place of each BatchNorm, over the same parameters and buffers."""
-        made = module
+        converted = module
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             affine = module.weight is not None
-            made = cls(
+            converted = cls(
                 module.num_features, module.eps, module.momentum, affine, module.track_running_stats, process_group
             )
             for names in (module._parameters, module._buffers):
                 for name, x in names.items():
-                    setattr(made, name, x)
-            made.training = module.training
+                    setattr(converted, name, x)
+            converted.training = module.training
         for name, child in module.named_children():
-            setattr(made, name, cls.convert_sync_batchnorm(child, process_group))
-        return made
+            setattr(converted, name, cls.convert_sync_batchnorm(child, process_group))
+        return converted

@@ -161,7 +161,7 @@ class Call:
             return False
         link, group, name = self.link, self.group, self.name
         specs = [x for x in arguments if isinstance(x, _Spec)]
-        written = tuple(any(x.host is one.host for one in done) for x in specs)
+        written = tuple(any(x.host is spec.host for spec in done) for x in specs)
         sizes = [x.host.numel() * x.host.dtype.itemsize for x in specs]
         # A spec without its memory: the recording must not keep the tensors, which a replay replaces.
         template = [list(x[1:]) if isinstance(x, _Spec) else None for x in arguments]
@@ -172,13 +172,15 @@ class Call:
             group_of(group, name)
             if last[0] != addresses:
                 buffers = iter([link.buffer(at, size) for at, size in zip(addresses, sizes, strict=True)])
-                given = [x if rest is None else [next(buffers), *rest] for x, rest in zip(plain, template, strict=True)]
-                last[:] = addresses, given
+                values = [
+                    x if rest is None else [next(buffers), *rest] for x, rest in zip(plain, template, strict=True)
+                ]
+                last[:] = addresses, values
             run(last[1])
 
         here.trace.keep_alive.append(again)
-        told = f"{described(self.what)} {step} {id(group)}"
-        lib.norch_record_host_call(again, told, tuple(x.host for x in specs), written)
+        digest = f"{described(self.what)} {step} {id(group)}"
+        lib.norch_record_host_call(again, digest, tuple(x.host for x in specs), written)
         return True
 
     def on(self, x: Any) -> Any:
@@ -205,11 +207,11 @@ class Call:
     def check_list(self, what: str, tensors: Any, like: Tensor | None) -> None:
         """ArgumentError unless it is a tensor for each rank, of the dtype of `like`."""
         if not isinstance(tensors, (list, tuple)) or len(tensors) != self.group.size():
-            given = len(tensors) if isinstance(tensors, (list, tuple)) else type(tensors).__name__
-            raise ArgumentError(f"{self.name}: {what} has a tensor for each of {self.group.size()} ranks, not {given}")
+            got = len(tensors) if isinstance(tensors, (list, tuple)) else type(tensors).__name__
+            raise ArgumentError(f"{self.name}: {what} has a tensor for each of {self.group.size()} ranks, not {got}")
         for x in tensors:
-            if checked(x, self.name).dtype != (found := checked(like, self.name).dtype):
-                raise DTypeError(f"{self.name}: {what} has a tensor of {x.dtype} beside one of {found}")
+            if checked(x, self.name).dtype != (dtype := checked(like, self.name).dtype):
+                raise DTypeError(f"{self.name}: {what} has a tensor of {x.dtype} beside one of {dtype}")
 
     def one_list(self, what: str, tensors: Any, root: int, like: Tensor) -> Sequence[Tensor] | None:
         """The list, on the rank that passes one, after checking that its tensors have as many elements as `like`."""

@@ -23,12 +23,12 @@ def seconds_of(timeout: timedelta | float | None, name: str, otherwise: float = 
     """A timeout in seconds. ArgumentError unless it is positive, TypeError unless it is one."""
     if timeout is not None and not isinstance(timeout, (timedelta, int, float)):
         raise TypeError(f"{name}: timeout is a number of seconds or a timedelta, not {type(timeout).__name__}")
-    found = float(
+    seconds = float(
         timeout.total_seconds() if isinstance(timeout, timedelta) else otherwise if timeout is None else timeout
     )
-    if not found > 0:
-        raise ArgumentError(f"{name}: timeout is {found} s, and must be positive")
-    return found
+    if not seconds > 0:
+        raise ArgumentError(f"{name}: timeout is {seconds} s, and must be positive")
+    return seconds
 
 
 class Note(str):
@@ -105,10 +105,10 @@ class Watch:
     def _look(self) -> None:
         while not self._ended.wait(self.interval):
             self.looks += 1
-            for what, since in list(self.calls.values()):
+            for call, since in list(self.calls.values()):
                 seconds = (self.looks - since - 1) * self.interval  # or up to an interval more
                 if seconds >= self.timeout:
-                    self.ends(self.late(described(what), seconds))
+                    self.ends(self.late(described(call), seconds))
             now = monotonic()
             for check in list(self.checks):
                 if (message := check(now)) is not None:

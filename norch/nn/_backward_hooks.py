@@ -68,9 +68,9 @@ def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pre_hooks: 
         return grads
 
     def at_inputs(grads: tuple[Any, ...]) -> Any:
-        given, kept[0] = kept[0], None
-        for hook in hooks if given is not None else ():  # a second derivative may reach the inputs alone
-            changed = hook(module, grads, given)
+        gradients, kept[0] = kept[0], None
+        for hook in hooks if gradients is not None else ():  # a second derivative may reach the inputs alone
+            changed = hook(module, grads, gradients)
             if changed is not None:
                 grads = changed if isinstance(changed, tuple) else (changed,)
         return grads

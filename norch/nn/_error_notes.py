@@ -36,9 +36,9 @@ class Place(str):
 
 def _place(inner: str, called: str, path: str, outer: Any) -> Place:
     where = f"{path} ({inner}) of {type(outer).__name__}" if path else inner
-    made = Place(f"in {where}, called with {called}")
-    made.inner, made.called, made.path, made.outer = inner, called, path, weakref.ref(outer)
-    return made
+    place = Place(f"in {where}, called with {called}")
+    place.inner, place.called, place.path, place.outer = inner, called, path, weakref.ref(outer)
+    return place
 
 
 def note(error: Exception, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -54,16 +54,16 @@ def note(error: Exception, module: Any, args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _find(error: Exception) -> Place | None:
-    return next((one for one in getattr(error, "__notes__", ()) if type(one) is Place), None)
+    return next((note for note in getattr(error, "__notes__", ()) if type(note) is Place), None)
 
 
 def _has_inner_call(error: Exception) -> bool:
     """Whether the error has passed through a module inside the one that catches it now. An exception that is raised a
     second time still has the note of the first time."""
-    here: Any = error.__traceback__  # begins in Module.__call__
-    at = here.tb_next
+    frame: Any = error.__traceback__  # begins in Module.__call__
+    at = frame.tb_next
     while at is not None:
-        if at.tb_frame.f_code is here.tb_frame.f_code:
+        if at.tb_frame.f_code is frame.tb_frame.f_code:
             return True
         at = at.tb_next
     return False
@@ -72,18 +72,18 @@ def _has_inner_call(error: Exception) -> bool:
 def _name_below(module: Any, wanted: Any) -> str:
     """The path of a module within another one, without the wrapper that norch.compile() puts around a module; "" if it
     is not within it."""
-    path = next((name for name, one in module.named_modules() if one is wanted), "")
+    path = next((name for name, below in module.named_modules() if below is wanted), "")
     return ".".join(part for part in path.split(".") if part != "_orig_mod")
 
 
 def _write(error: Any, old: Place | None, new: Place) -> None:
-    notes = [one for one in getattr(error, "__notes__", ()) if one is not old]
+    notes = [note for note in getattr(error, "__notes__", ()) if note is not old]
     error.__notes__ = [*notes, new]
     if hasattr(error, "add_note"):
         return
     # Only if the message is the only argument, of a class whose constructor is known.
-    own = isinstance(error, Error) or type(error).__module__ == "builtins"
-    if own and len(error.args) == 1 and type(error.args[0]) is str and str(error) == error.args[0]:
+    is_plain = isinstance(error, Error) or type(error).__module__ == "builtins"
+    if is_plain and len(error.args) == 1 and type(error.args[0]) is str and str(error) == error.args[0]:
         error.args = (error.args[0].removesuffix(f"\n{old}") + f"\n{new}",)
 
 
@@ -101,8 +101,8 @@ def _text_of(module: Any) -> str:
     shown = []
     for at, option in enumerate(_options(extra)):
         key, equals, value = option.partition("=")
-        known = {one.name: one for one in parameters}.get(key)
-        if equals and known is not None and str(known.default) == value:
+        parameter = {item.name: item for item in parameters}.get(key)
+        if equals and parameter is not None and str(parameter.default) == value:
             continue
         required = equals and at < len(parameters) and parameters[at].name == key
         shown.append(value if required and parameters[at].default is inspect.Parameter.empty else option)
@@ -139,6 +139,6 @@ def _argument(x: Any, depth: int = 0) -> str:
     if type(x) is str and len(x) < _LONGEST // 4:
         return repr(x)
     if type(x) in (list, tuple) and len(x) <= 4 and depth < 2:
-        inside = ", ".join(_argument(one, depth + 1) for one in x)
+        inside = ", ".join(_argument(item, depth + 1) for item in x)
         return f"[{inside}]" if type(x) is list else f"({inside})"
     return type(x).__name__

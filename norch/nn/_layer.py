@@ -96,8 +96,10 @@ def _compile_forward(cls: Any, names: dict[str, Any]) -> Any:
         del left[name]
     arguments += [f"{name}=self.{name}" for name in left]
     signature = f"forward(self, {cls._inputs}) -> {cls._result}"
-    looked_up, given = (f"functions[{cls._public!r}]", {"functions": FUNCTIONS}) if cls._public else ("function", {})
+    looked_up, namespace = (
+        (f"functions[{cls._public!r}]", {"functions": FUNCTIONS}) if cls._public else ("function", {})
+    )
     call = f"return {looked_up}({', '.join(arguments)})"
-    forward = define(cls, names, signature, [call], **(given or {"function": function}))
+    forward = define(cls, names, signature, [call], **(namespace or {"function": function}))
     forward.__globals__.setdefault("Tensor", Tensor)  # in which typing.get_type_hints() looks its annotations up
     return epilogue(cls._epilogue)(forward) if vars(cls)["_epilogue"] else forward

@@ -86,9 +86,9 @@ def registries_again(module: Any) -> None:
     """Turns the dicts of a copied or loaded module into registries, and their entries into attributes. A shallow copy
     shares the registries of the original."""
     for kind in REGISTRIES:
-        if (known := module.__dict__.get(kind)) is not None:
-            of_its_own = {kind: Registry.of(module, known)} if type(known) is dict else {}
-            module.__dict__.update({**known, **of_its_own})
+        if (entries := module.__dict__.get(kind)) is not None:
+            of_its_own = {kind: Registry.of(module, entries)} if type(entries) is dict else {}
+            module.__dict__.update({**entries, **of_its_own})
 
 
 def restoring(cls: Any) -> None:
@@ -123,10 +123,10 @@ def hooks_here(state: dict[str, Any]) -> dict[str, Any]:
         return state
     named, always = state["_forward_hooks_with_kwargs"], state.get("_forward_hooks_always_called", {})
     before = state.get("_forward_pre_hooks_with_kwargs", {})
-    own = {name: value for name, value in state.items() if not name.endswith(("_with_kwargs", "_always_called"))}
-    own["_forward_hooks"] = {key: (hook, key in named, key in always) for key, hook in own["_forward_hooks"].items()}
-    own["_forward_pre_hooks"] = {key: (hook, key in before) for key, hook in own["_forward_pre_hooks"].items()}
-    return own
+    rest = {name: value for name, value in state.items() if not name.endswith(("_with_kwargs", "_always_called"))}
+    rest["_forward_hooks"] = {key: (hook, key in named, key in always) for key, hook in rest["_forward_hooks"].items()}
+    rest["_forward_pre_hooks"] = {key: (hook, key in before) for key, hook in rest["_forward_pre_hooks"].items()}
+    return rest
 
 
 _OLDER = {"save": "_state_dict_pre_hooks", "saved": "_state_dict_hooks"}

@@ -211,7 +211,7 @@ class StateDict:
         found: dict[str, tuple[Any, str, Any, Any]] = {}  # key: module, name, tensor of the module, saved value
         errors: list[str] = []
         versions = getattr(state_dict, "_metadata", None) or {}
-        modules = [(f"{path}." if path else "", one) for path, one in self.named_modules(remove_duplicate=False)]
+        modules = [(f"{path}." if path else "", child) for path, child in self.named_modules(remove_duplicate=False)]
         for prefix, module in modules:
             part, load = state, type(module)._load_from_state_dict
             if module._load_state_dict_pre_hooks or load is not StateDict._load_from_state_dict:  # which may change it
@@ -253,9 +253,9 @@ class StateDict:
 
     def _raise_errors(self, errors: list[str], keys: IncompatibleKeys | None) -> None:
         """One Error for all errors and, unless None, all keys; nothing if there are none."""
-        for what, names in zip(("Missing", "Unexpected"), keys or (), strict=False):
+        for kind, names in zip(("Missing", "Unexpected"), keys or (), strict=False):
             if names:
                 quoted = ", ".join(f'"{name}"' for name in names)
-                errors.append(f"{what} key(s) in state_dict: {quoted}.")
+                errors.append(f"{kind} key(s) in state_dict: {quoted}.")
         if errors:
             raise Error(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))

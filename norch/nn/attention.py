@@ -111,27 +111,27 @@ def _attention(
     for optional in (*weights, static_k, static_v, key_padding_mask, attn_mask):
         if optional is not None:
             tensor_of(optional, name)
-    given, batched = (query, key, value), query.ndim == 3
+    qkv, batched = (query, key, value), query.ndim == 3
     if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
-        raise ShapeError(f"{name}: expected three tensors of two or of three dimensions, got {_shapes(given)}")
+        raise ShapeError(f"{name}: expected three tensors of two or of three dimensions, got {_shapes(qkv)}")
     axis = 0 if batch_first else 1
     if not batched:
-        same = query is key is value
+        is_self = query is key is value
         query = query.unsqueeze(axis)
-        key, value = (query, query) if same else (key.unsqueeze(axis), value.unsqueeze(axis))
+        key, value = (query, query) if is_self else (key.unsqueeze(axis), value.unsqueeze(axis))
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, n, embed_dim = query.shape[1 - axis], query.shape[axis], query.shape[2]
     if embed_dim != embed_dim_to_check or num_heads < 1 or embed_dim % num_heads:
-        raise ShapeError(f"{name}: {num_heads} heads of {embed_dim_to_check} in all do not fit {_shapes(given)}")
+        raise ShapeError(f"{name}: {num_heads} heads of {embed_dim_to_check} in all do not fit {_shapes(qkv)}")
     if (bias_k is None) != (bias_v is None) or (bias_k is not None and not static_k is static_v is None):
         raise ArgumentError(f"{name}: bias_k and bias_v come together, and without static_k and static_v")
     if (static_k is None or static_v is None) and not (key.shape[:2] == value.shape[:2] and key.shape[axis] == n):
-        raise ShapeError(f"{name}: as many keys as values, for each of {n} queries, are expected, got {_shapes(given)}")
+        raise ShapeError(f"{name}: as many keys as values, for each of {n} queries, are expected, got {_shapes(qkv)}")
     if is_causal and attn_mask is None:
         raise ArgumentError(f"{name}: is_causal needs an attn_mask")
-    for what, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
+    for argument, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
         if mask is not None:
-            attention_mask(mask, f"{name}: {what}")
+            attention_mask(mask, f"{name}: {argument}")
     head = embed_dim // num_heads
     to_heads, to_input = ((0, 2, 1, 3), (0, 2, 1, 3)) if batch_first else ((1, 2, 0, 3), (2, 0, 1, 3))
     q, k, v = (
@@ -270,10 +270,10 @@ class MultiheadAttention(Module):
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
-        self._qkv_same_embed_dim = one = self.kdim == self.vdim == embed_dim
+        self._qkv_same_embed_dim = same = self.kdim == self.vdim == embed_dim
         inputs = {"q_proj_weight": embed_dim, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
-        add_parameters(self, device, dtype, **{name: None if one else (embed_dim, n) for name, n in inputs.items()})
-        add_parameters(self, device, dtype, in_proj_weight=(3 * embed_dim, embed_dim) if one else None)
+        add_parameters(self, device, dtype, **{name: None if same else (embed_dim, n) for name, n in inputs.items()})
+        add_parameters(self, device, dtype, in_proj_weight=(3 * embed_dim, embed_dim) if same else None)
         add_parameters(self, device, dtype, in_proj_bias=3 * embed_dim if bias else None)
         further = (1, 1, embed_dim) if add_bias_kv else None
         add_parameters(self, device, dtype, bias_k=further, bias_v=further)

@@ -471,9 +471,9 @@ class Module(StateDict):
         """
         check_format(memory_format, "Module.to")
         dtype, device, non_blocking, _ = parse_to(*args, **kwargs)
-        there = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises the errors
-        if dtype is not None and not there.is_floating_point():
-            raise DTypeError(f"Module.to only accepts floating point dtypes, got {there.dtype}")
+        target = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises the errors
+        if dtype is not None and not target.is_floating_point():
+            raise DTypeError(f"Module.to only accepts floating point dtypes, got {target.dtype}")
 
         def converted(tensor: Tensor) -> Tensor:
             wanted = dtype if tensor.is_floating_point() else None

@@ -34,10 +34,10 @@ class _Pad(Layer):
                 setattr(cls, name, value)
 
     def __post_init__(self) -> None:
-        given, count = self.padding, 2 * self._axes
-        self.padding = tuple(given) if isinstance(given, Sequence) else (given,) * count
+        padding, count = self.padding, 2 * self._axes
+        self.padding = tuple(padding) if isinstance(padding, Sequence) else (padding,) * count
         if len(self.padding) != count:
-            raise ArgumentError(f"{type(self).__name__}: padding is {count} sizes or one, not {given}")
+            raise ArgumentError(f"{type(self).__name__}: padding is {count} sizes or one, not {padding}")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self._mode)  # type: ignore[arg-type]

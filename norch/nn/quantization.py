@@ -180,9 +180,9 @@ def quantize(model: Module, dtype: str = "int8", group: int | None = None, activ
         if (kind := _kind_of(layer)) is not None:
             bits = 8 if kind in (QuantizedConv1d, QuantizedConv2d) else _BITS[dtype]
             with no_grad():
-                made = replacements[id(layer)] = _replacement(kind, name, layer, bits, group, weights)
-            if isinstance(made, QuantizedLinear):
-                made.activations = activations
+                replacement = replacements[id(layer)] = _replacement(kind, name, layer, bits, group, weights)
+            if isinstance(replacement, QuantizedLinear):
+                replacement.activations = activations
     for module in list(model.modules()):
         for name, child in list(module._modules.items()):
             if id(child) in replacements:

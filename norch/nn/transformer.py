@@ -82,8 +82,8 @@ class _TransformerLayer(Module):
         self.norm_first = norm_first
         for kind in ("norm", "dropout"):
             for number in range(1, len(self._attentions) + 2):
-                made = LayerNorm(d_model, layer_norm_eps, bias=bias, **options) if kind == "norm" else Dropout(dropout)
-                self.register_module(f"{kind}{number}", made)
+                layer = LayerNorm(d_model, layer_norm_eps, bias=bias, **options) if kind == "norm" else Dropout(dropout)
+                self.register_module(f"{kind}{number}", layer)
         self.activation = getattr(F, activation) if isinstance(activation, str) else activation
 
     def _add(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:

@@ -46,12 +46,12 @@ _OF_STEPS = ("step", "gain", "ahead", "rate", "trusted")
 def _read_row(kind: int, name: str) -> Row:
     fields = lib.norch_optim_hyper(kind).decode().split(", ")
     lines = [f"hyper.{name} = {_VALUES.get(name) or f'group[{name!r}]'}" for name in fields if name not in _OF_STEPS]
-    made: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     source = "def fill(self, hyper, group):\n    " + "\n    ".join(lines)  # a loop would take half as long again
-    exec(compile(source, __file__, "exec"), made)
+    exec(compile(source, __file__, "exec"), options)
     states: list[str | None] = lib.norch_optim_state(kind).decode().split(", ")
     states += [None] * (STATES - len(states))
-    return Row(kind, struct_of_doubles(name, fields), made["fill"], "step" in fields, tuple(states))
+    return Row(kind, struct_of_doubles(name, fields), options["fill"], "step" in fields, tuple(states))
 
 
 ROWS = {name: _read_row(kind, name) for kind, name in enumerate(listed(lib.norch_optim_name))}
@@ -113,7 +113,7 @@ class Fused(Elementwise):
 
     def _record_step(self, trace: Any, params: list[Tensor], grads: list[Tensor], group: dict[str, Any]) -> None:
         """The step of a group under recording: parameters that have taken as many steps have options of their own."""
-        if any(isinstance(one, Tensor) for one in group.values()):
+        if any(isinstance(option, Tensor) for option in group.values()):
             unseen("an option of an optimizer is a tensor")
         if len(params) < len(group["params"]):
             trace.on_replay(have_no_gradient(group["params"]), None, None)
@@ -122,11 +122,11 @@ class Fused(Elementwise):
         entries = [self.state.get(param) or (self._entry(param, group) if self.row.counts else {}) for param in params]
         if any(isinstance(entry.get("step"), Tensor) for entry in entries):
             unseen("a step count of an optimizer is a tensor")
-        for some, theirs, _ in by_step(params, grads, entries) if self.row.counts else ((params, grads, entries),):
+        for chosen, theirs, _ in by_step(params, grads, entries) if self.row.counts else ((params, grads, entries),):
             hyper = self.row.hyper()
             self._fill(hyper, group)
-            self._advance(some, theirs, group, hyper, address(hyper))
-            self._record(trace, some, group, hyper)
+            self._advance(chosen, theirs, group, hyper, address(hyper))
+            self._record(trace, chosen, group, hyper)
 
     def _record(self, trace: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
         """Adds the callbacks and guards of this step to a recording (norch/program/trace.py)."""
@@ -175,17 +175,17 @@ class Fused(Elementwise):
         """Steps these parameters of a group; at: the address of hyper."""
         state, kept, row = self.state, self._kept(group), self.row
         entries = [state.get(param) or self._entry(param, group) for param in params]
-        for some, theirs, states in by_step(params, grads, entries) if row.counts else ((params, grads, entries),):
+        for chosen, theirs, states in by_step(params, grads, entries) if row.counts else ((params, grads, entries),):
             if row.counts:
                 self._fill_step(hyper, states[0], group)
             try:
-                columns = _columns(some, theirs, states, kept)
+                columns = _columns(chosen, theirs, states, kept)
             except KeyError:  # an option that needs more state was set after the first step
-                for param, entry in zip(some, states, strict=True):
+                for param, entry in zip(chosen, states, strict=True):
                     self._complete(entry, param, group)
-                columns = _columns(some, theirs, states, kept)
+                columns = _columns(chosen, theirs, states, kept)
             lib.norch_optim_step(row.kind, columns, at)
-            bump_all(some)
+            bump_all(chosen)
             for entry in states:
                 self._count(entry, group)
 

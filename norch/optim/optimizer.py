@@ -75,27 +75,27 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._hyper: list[Any] = []
         self._hooks: dict[str, dict[int, Any]] = defaultdict(dict)
-        given: list[Any] = list(params)
-        if not given:
+        listed: list[Any] = list(params)
+        if not listed:
             raise ValueError("optimizer got an empty parameter list")
-        if not isinstance(given[0], dict):
-            given = [{"params": given}]
-        for group in given:
+        if not isinstance(listed[0], dict):
+            listed = [{"params": listed}]
+        for group in listed:
             self.add_param_group(group)
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Makes norch.capture refuse a step() defined in Python: a replay would repeat its Python numbers unchanged.
         Notes that it was called."""
         super().__init_subclass__(**named)
-        own = cls.__dict__.get("step")
-        if own is None or getattr(own, "recordable", False):
+        function = cls.__dict__.get("step")
+        if function is None or getattr(function, "recordable", False):
             return
 
-        @functools.wraps(own)
+        @functools.wraps(function)
         def step(self: Any, *args: Any, **kwargs: Any) -> Any:
             unseen(f"the step of {type(self).__name__} computes with Python's numbers")
             self._opt_called = True
-            return own(self, *args, **kwargs)
+            return function(self, *args, **kwargs)
 
         cls.step = step  # type: ignore[method-assign]
 
@@ -114,10 +114,10 @@ class Optimizer:
             raise ValueError("a parameter group needs the key 'params'")
         params = param_group["params"]
         params = [params] if isinstance(params, Tensor) else list(params)
-        names = [one[0] for one in params if isinstance(one, tuple)]
+        names = [pair[0] for pair in params if isinstance(pair, tuple)]
         if len(names) not in (0, len(params)) or any(("param_names" in g) != bool(names) for g in self.param_groups):
             raise ValueError("all parameters of an optimizer have names, or none has")
-        params = [one[1] if isinstance(one, tuple) else one for one in params]
+        params = [pair[1] if isinstance(pair, tuple) else pair for pair in params]
         elsewhere = {id(p) for group in self.param_groups for p in group["params"]}
         for param in params:
             if not isinstance(param, Tensor):
@@ -264,7 +264,7 @@ class Optimizer:
         for group in self.param_groups:
             for param in group["params"]:
                 numbers.setdefault(id(param), len(numbers))
-        found = {
+        state = {
             "state": {
                 numbers[id(key)] if isinstance(key, Tensor) else key: dict(entry) if isinstance(entry, dict) else entry
                 for key, entry in self.state.items()
@@ -274,7 +274,7 @@ class Optimizer:
                 {**group, "params": [numbers[id(param)] for param in group["params"]]} for group in self.param_groups
             ],
         }
-        return self._through_hooks("state_dict done", found)
+        return self._through_hooks("state_dict done", state)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Loads copies of the state and the options of state_dict(). Groups of other sizes than the optimizer's raise

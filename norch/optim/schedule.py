@@ -28,9 +28,9 @@ found_by: WeakKeyDictionary[Any, list[float]] = WeakKeyDictionary()
 def next_rates(found: Sequence[Any], before: Sequence[float], now: Sequence[float]) -> list[Any]:
     """now where the rate found is that before, as far as this was rounded; else the rate found."""
     rates = []
-    for one, past, rate in zip(found, before, now, strict=True):
-        off = abs(float(one) - past)
-        rates.append(rate if off <= 1e-6 * abs(past) and off < abs(float(one) - rate) else one)
+    for next_rate, past, rate in zip(found, before, now, strict=True):
+        off = abs(float(next_rate) - past)
+        rates.append(rate if off <= 1e-6 * abs(past) and off < abs(float(next_rate) - rate) else next_rate)
     return rates
 
 
@@ -149,9 +149,9 @@ class LRScheduler:
         self._take_in_groups()
         groups, before = self.optimizer.param_groups, self.last_epoch
         self.last_epoch = before + 1 if epoch is None else epoch
-        own = type(self).get_lr is not LRScheduler.get_lr
+        overridden = type(self).get_lr is not LRScheduler.get_lr
         closed = epoch is not None and (
-            not own or type(self)._get_closed_form_lr is not LRScheduler._get_closed_form_lr
+            not overridden or type(self)._get_closed_form_lr is not LRScheduler._get_closed_form_lr
         )
         self._get_lr_called_within_step = True
         try:
@@ -167,13 +167,13 @@ class LRScheduler:
 
     def _take_in_groups(self) -> None:
         """Notes the initial rates of groups that were added since the last step."""
-        groups, known = self.optimizer.param_groups, len(self.base_lrs)
-        if len(groups) != known and not self.chains:
+        groups, count = self.optimizer.param_groups, len(self.base_lrs)
+        if len(groups) != count and not self.chains:
             raise ValueError(
-                f"{type(self).__name__} was made for {known} parameter groups, and the optimizer has {len(groups)}: "
+                f"{type(self).__name__} was made for {count} parameter groups, and the optimizer has {len(groups)}: "
                 "make another schedule after add_param_group()"
             )
-        for group in groups[known:]:
+        for group in groups[count:]:
             self.base_lrs = [*self.base_lrs, float(group.setdefault("initial_lr", _copied(group["lr"])))]
 
     def _write(self, rates: Sequence[Any]) -> None:

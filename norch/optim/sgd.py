@@ -87,15 +87,15 @@ class SGD(Fused, row="sgd"):
 
     def _advance_new(self, params: list[Tensor], grads: list[Tensor], hyper: Any, at: int) -> None:
         """Parameters without a momentum yet are updated in a separate call, which sets it."""
-        known = ["momentum_buffer" in self.state.get(param, ()) for param in params]
+        has_momentum = ["momentum_buffer" in self.state.get(param, ()) for param in params]
         if any(grad.is_sparse for grad in grads):
             raise DeviceError("sparse")  # before the first of the two calls, for step()
         for old in (True, False):
-            some = [param for param, is_known in zip(params, known, strict=True) if is_known is old]
-            theirs = [grad for grad, is_known in zip(grads, known, strict=True) if is_known is old]
-            momenta = [self.state[param]["momentum_buffer"] if old else empty_like(param) for param in some]
+            chosen = [param for param, is_known in zip(params, has_momentum, strict=True) if is_known is old]
+            theirs = [grad for grad, is_known in zip(grads, has_momentum, strict=True) if is_known is old]
+            momenta = [self.state[param]["momentum_buffer"] if old else empty_like(param) for param in chosen]
             hyper.first = not old
-            lib.norch_optim_step(SGD.row.kind, (some, theirs, momenta, None, None), at)
-            bump_all(some)
-            for param, momentum in zip(some, momenta, strict=True):
+            lib.norch_optim_step(SGD.row.kind, (chosen, theirs, momenta, None, None), at)
+            bump_all(chosen)
+            for param, momentum in zip(chosen, momenta, strict=True):
                 self.state[param] = {"momentum_buffer": momentum}

@@ -131,8 +131,8 @@ class AveragedModel(Module):
             mine.copy_(theirs)
         average = self.multi_avg_fn or _of_lists(self.avg_fn or get_swa_avg_fn())
         count = self.n_averaged
-        known, version = self._averaged or (None, 0)
-        first = not (known is count and version == count._version) and int(count) == 0
+        averaged, version = self._averaged or (None, 0)
+        first = not (averaged is count and version == count._version) and int(count) == 0
         for (device, _), group in groups.items():
             if first:
                 for mine, theirs in group:
@@ -154,7 +154,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     >>> model[0].running_mean
     tensor([4.])
     """
-    layers = {one: one.momentum for one in model.modules() if isinstance(one, _BatchNorm)}
+    layers = {bn: bn.momentum for bn in model.modules() if isinstance(bn, _BatchNorm)}
     if not layers:
         return
     was_training = model.training
@@ -163,8 +163,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         layer.reset_running_stats()
         layer.momentum = None  # the plain mean
     for batch in loader:
-        one = batch[0] if isinstance(batch, (list, tuple)) else batch
-        model(one if device is None else one.to(device))
+        x = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(x if device is None else x.to(device))
     for layer, momentum in layers.items():
         layer.momentum = momentum
     model.train(was_training)

@@ -164,18 +164,18 @@ def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int,
         for edge in _edges(node):
             users.setdefault(edge, []).append(seen)
     producers: dict[Node, set[Path]] = {}
-    found: dict[Node, Path] = {}
+    paths: dict[Node, Path] = {}
     for node in reversed(nodes):
         behind = {path for edge in _edges(node) for path in producers.get(edge, ())}
         if node in own:
-            found[node] = own[node]
+            paths[node] = own[node]
         else:
             path = _common(users.get(node, []))
             while path and not any(one[: len(path)] == path for one in behind):
                 path = path[:-1]
-            found[node] = path
+            paths[node] = path
         producers[node] = {own[node]} if node in own else behind
-    return found
+    return paths
 
 
 # ---- the graph -------------------------------------------------------------------------------------------------------

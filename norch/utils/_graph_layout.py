@@ -160,11 +160,11 @@ class _Layout:
         ports = {*entries, *exits}
         first = 1 if entries else 0
         deepest = max([lowest, *(depth[item] for item in items if item not in ports)])
-        found: list[list[Place]] = [[] for _ in range(first + deepest + 1)]
+        layers: list[list[Place]] = [[] for _ in range(first + deepest + 1)]
         for item in items:
             at = first + deepest - depth[item]
-            found[0 if item in entries else -1 if item in exits else at].append(item)
-        return [layer for layer in found if layer]
+            layers[0 if item in entries else -1 if item in exits else at].append(item)
+        return [layer for layer in layers if layer]
 
     # ---- the picture -----------------------------------------------------------------------------------------------
 
@@ -295,19 +295,19 @@ def place_by_dot(picture: Picture, dot: str) -> None:
     run = subprocess.run([dot, "-Tjson0"], input=text, capture_output=True, text=True)
     if run.returncode:
         raise OSError(f"dot failed: {run.stderr.strip()}")
-    found = json.loads(run.stdout)
-    _, _, picture.width, picture.height = map(float, found["bb"].split(","))
+    drawing = json.loads(run.stdout)
+    _, _, picture.width, picture.height = map(float, drawing["bb"].split(","))
     vertices = {name: vertex for vertex, name in names.items()}
-    for one in found.get("objects", ()):
-        if one["name"] in vertices:
-            vertex = vertices[one["name"]]
-            x, y = map(float, one["pos"].split(","))
+    for node in drawing.get("objects", ()):
+        if node["name"] in vertices:
+            vertex = vertices[node["name"]]
+            x, y = map(float, node["pos"].split(","))
             vertex.x, vertex.y = x - vertex.width / 2, picture.height - y - vertex.height / 2
-        elif one["name"] in boxes:
-            left, bottom, right, top = map(float, one["bb"].split(","))
-            box = boxes[one["name"]]
+        elif node["name"] in boxes:
+            left, bottom, right, top = map(float, node["bb"].split(","))
+            box = boxes[node["name"]]
             box.x, box.y, box.width, box.height = left, picture.height - top, right - left, top - bottom
-    picture.paths = [_dot_path(edge["pos"], picture.height) for edge in found.get("edges", ())]
+    picture.paths = [_dot_path(edge["pos"], picture.height) for edge in drawing.get("edges", ())]
 
 
 def _dot_path(pos: str, height: float) -> str:

@@ -40,8 +40,8 @@ def size(vertex: Vertex) -> None:
 
 def _width(text: str, points: float) -> float:
     """The width of a text, approximately, as fonts differ."""
-    narrow = sum(one in "il.,:;|!' ()[]fjrt" for one in text)
-    wide = sum(one in "mwMW@×" for one in text)
+    narrow = sum(letter in "il.,:;|!' ()[]fjrt" for letter in text)
+    wide = sum(letter in "mwMW@×" for letter in text)
     return points * (0.58 * len(text) - 0.24 * narrow + 0.28 * wide)
 
 

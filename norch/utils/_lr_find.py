@@ -67,8 +67,8 @@ class LRCurve:
         return ax
 
     def __repr__(self) -> str:
-        found = "none" if self.suggestion is None else f"{self.suggestion:.2e}"
-        return f"<LRCurve of {len(self.lrs)} points, suggestion {found}>"
+        suggested = "none" if self.suggestion is None else f"{self.suggestion:.2e}"
+        return f"<LRCurve of {len(self.lrs)} points, suggestion {suggested}>"
 
 
 def lr_find(
@@ -125,8 +125,8 @@ def lr_find(
             *inputs, target = _moved(next(batches), device)
             loss = loss_fn(model(*inputs), target)
             if not isinstance(loss, Tensor) or loss.numel() != 1:
-                found = f"shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
-                raise ArgumentError(f"lr_find: the loss is a tensor of one number, not {found}")
+                described = f"shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
+                raise ArgumentError(f"lr_find: the loss is a tensor of one number, not {described}")
             value = loss.item()
             mean = beta * mean + (1 - beta) * value
             smooth = mean / (1 - beta ** (i + 1))

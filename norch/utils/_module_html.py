@@ -40,5 +40,5 @@ def _rows(tensors: dict[str, Any], kind: str) -> Iterator[str]:
     for name, x in tensors.items():
         if x is not None:
             note = "" if kind == "buffer" or x.requires_grad else ", fixed"
-            what = escape(f"{name} {tuple(x.shape)} {x.dtype.name} {x.device}{note}")
-            yield f'<div style="margin-left:2.2em;opacity:.65">{kind} {what}</div>'
+            described = escape(f"{name} {tuple(x.shape)} {x.dtype.name} {x.device}{note}")
+            yield f'<div style="margin-left:2.2em;opacity:.65">{kind} {described}</div>'

@@ -89,14 +89,14 @@ class ModelSummary:
     def _lines(self, row: Row, lead: str, below: str) -> Iterator[tuple[str, str, str, str]]:
         hides = row.depth >= self.depth and bool(row.rows)
         shown = list(row.walk()) if hides else [row]
-        params, products = (sum(getattr(one, name) for one in shown) for name in ("params", "multiply_adds"))
+        params, products = (sum(getattr(item, name) for item in shown) for name in ("params", "multiply_adds"))
         title = row.kind if row.depth == 0 else f"{row.name} ({row.kind})"
         shape = "not called" if self.root.called and not row.called else str("--" if row.shape is None else row.shape)
         count = row.note or (f"{params:,}" if params else "--")
         yield lead + title, shape, count, f"{products:,}" if products else "--"
-        for i, one in enumerate([] if hides else row.rows):
+        for i, item in enumerate([] if hides else row.rows):
             last = i == len(row.rows) - 1
-            yield from self._lines(one, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
+            yield from self._lines(item, below + ("└─ " if last else "├─ "), below + ("   " if last else "│  "))
 
 
 def summary(
@@ -147,10 +147,10 @@ def summary(
     if input is not None or kwargs:
         root, peak = _called(model, args, {**named, **kwargs}, mode)
     _count(root)
-    made = ModelSummary(root, depth)
-    made.input_bytes = sum(x.nbytes for x in _tensors([args, named, kwargs]))
-    made.peak_bytes = peak
-    return made
+    result = ModelSummary(root, depth)
+    result.input_bytes = sum(x.nbytes for x in _tensors([args, named, kwargs]))
+    result.peak_bytes = peak
+    return result
 
 
 # ---- the arguments ---------------------------------------------------------------------------------------------------
@@ -244,8 +244,8 @@ def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: 
     except Exception as error:
         inside = "; ".join(f"{row.name or 'the model'} ({row.kind})" for row in raised_in)
         done = ", ".join(f"{row.name} ({row.kind})" for row in rows if row.called) or "none"
-        what = f"{type(error).__name__} in {inside}" if inside else type(error).__name__
-        raise Error(f"summary: {what}: {error}; calls that were done before: {done}") from error
+        described = f"{type(error).__name__} in {inside}" if inside else type(error).__name__
+        raise Error(f"summary: {described}: {error}; calls that were done before: {done}") from error
     finally:
         recorded = recording.stop()
     for event in events_of(recorded, True, ("cpu", "cuda")):
@@ -260,7 +260,7 @@ def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: 
 
 
 def _name(parent: Module, module: Module) -> str:
-    return next((name for name, one in parent.named_modules() if one is module and name), type(module).__name__)
+    return next((name for name, below in parent.named_modules() if below is module and name), type(module).__name__)
 
 
 def _count(root: Row) -> None:
@@ -272,9 +272,9 @@ def _count(root: Row) -> None:
     modules: set[int] = set()
     params: set[int] = set()
     for row in root.walk():
-        own = [p for p in row.module._parameters.values() if p is not None]
-        new = [p for p in own if id(p) not in params]
-        row.note = "(recursive)" if id(row.module) in modules else "(shared)" if own and not new else ""
+        parameters = [p for p in row.module._parameters.values() if p is not None]
+        new = [p for p in parameters if id(p) not in params]
+        row.note = "(recursive)" if id(row.module) in modules else "(shared)" if parameters and not new else ""
         row.params = sum(p.numel() for p in {id(p): p for p in new}.values())
         modules.add(id(row.module))
-        params.update(map(id, own))
+        params.update(map(id, parameters))

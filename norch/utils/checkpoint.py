@@ -34,7 +34,7 @@ class Checkpoint(Node):
         if self.recompute is None:
             raise freed(self)
         outs, recorded = self.recompute(), is_grad_enabled()
-        roots = [(gradient_edge(outs[i]), one) for i, one in (g if isinstance(g, Outputs) else {0: g}).items()]
+        roots = [(gradient_edge(outs[i]), grad) for i, grad in (g if isinstance(g, Outputs) else {0: g}).items()]
         return walk_to(self.edges, roots, recorded, recorded)
 
     def release(self) -> None:

@@ -194,10 +194,10 @@ def _refuse(what: str) -> SafetensorError:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         raise ValueError("a name appears twice")
-    return found
+    return entries
 
 
 def _size(text: str) -> int:
@@ -227,7 +227,7 @@ def _parsed(header: bytes, data_size: int | None) -> tuple[list[Entry], dict[str
     metadata = content.pop(METADATA, None)
     if metadata is not None and not (type(metadata) is dict and all(type(text) is str for text in metadata.values())):
         raise _refuse(f"{METADATA} is no dict of strings")
-    entries = sorted((_entry(name, said) for name, said in content.items()), key=lambda entry: entry[3:])
+    entries = sorted((_entry(name, fields) for name, fields in content.items()), key=lambda entry: entry[3:])
     at = 0
     for entry in entries:
         if entry.start != at:
@@ -268,14 +268,14 @@ def read(
     entries, _ = _parsed(header, None if size is None else size - count)
     if most is not None and (claimed := sum(entry.nbytes for entry in entries)) > most:  # before allocation
         raise _refuse(f"{claimed} bytes of elements in a file of {most}")
-    found = {}
+    tensors = {}
     try:
         for entry in entries:
             storage, _ = source.storage(entry.nbytes, entry.dtype().itemsize)
-            found[entry.name] = entry.tensor(placed(where, storage))
+            tensors[entry.name] = entry.tensor(placed(where, storage))
     except EOFError as error:
         raise _refuse(str(error)) from None
-    return found
+    return tensors
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
@@ -384,13 +384,13 @@ def _place(name: str, x: Any) -> Any:
 def save_model(model: Module, filename: Any, metadata: Mapping[str, str] | None = None) -> None:
     """Writes the state dict of a module. Of entries that share their elements, as tied weights do, the first by name
     is written, and the metadata have its name for each of the others."""
-    said, first_at, written = dict(metadata or {}), dict[Any, str](), dict[str, Any]()
+    info, first_at, written = dict(metadata or {}), dict[Any, str](), dict[str, Any]()
     for name, x in sorted(model.state_dict().items()):
         if (first := first_at.setdefault(_place(name, x), name)) == name:
             written[name] = x.contiguous() if isinstance(x, Tensor) else x
         else:
-            said.setdefault(name, first)
-    save_file(written, filename, said or None)
+            info.setdefault(name, first)
+    save_file(written, filename, info or None)
 
 
 def load_model(model: Module, filename: Any, strict: bool = True, device: Any = "cpu") -> tuple[list[str], list[str]]:

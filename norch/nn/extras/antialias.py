@@ -65,8 +65,8 @@ def _integers(rows: list[Row]) -> tuple[list[Row], int]:
     largest, digits = max(max(row.values()) for row in rows), 0
     while digits < 22 and 0.5 + largest * (1 << (digits + 1)) < 1 << 15:
         digits += 1
-    one = 1 << digits
-    return [{j: float(math.trunc(w * one + math.copysign(0.5, w))) for j, w in row.items()} for row in rows], digits
+    unit = 1 << digits
+    return [{j: float(math.trunc(w * unit + math.copysign(0.5, w))) for j, w in row.items()} for row in rows], digits
 
 
 def _taps(
@@ -100,11 +100,11 @@ def resized(x: Tensor, new: list[int], scales: Any, mode: str, align: bool, anti
     """x (N, C, H, W) of floats or bytes in the size new. scales: new elements per old one as given, or None."""
     out = x if x.dtype in (float32, float64, uint8) else x.float()
     for dim in (3, 2):
-        n, m, given = x.shape[dim], new[dim - 2], scales[dim - 2]
+        n, m, scale = x.shape[dim], new[dim - 2], scales[dim - 2]
         if align:
             ratio = (n - 1) / (m - 1) if m > 1 else 0.0
         else:
-            ratio = n / m if given is None else 1 / given
+            ratio = n / m if scale is None else 1 / scale
         if m == n and ratio in (0.0, 1.0):
             continue
         out = _axis(out, dim, m, ratio, mode == "bicubic", align, antialias)

@@ -125,11 +125,11 @@ def _forward_variables(emit: Tensor, path: Tensor, blank: int) -> list[Tensor]:
 def _loss_at_end(variables: Sequence[Tensor] | Tensor, times: list[int], sizes: list[int]) -> Tensor:
     """-log of the sum of the last two states of each target after its last step (equation 8)."""
     rows, columns = variables[0].shape
-    taken = sorted(set(times))
-    place = {time: i * rows for i, time in enumerate(taken)}
+    chosen = sorted(set(times))
+    place = {time: i * rows for i, time in enumerate(chosen)}
     last = [(place[time] + 2 * size + 2) * columns + i for i, (time, size) in enumerate(zip(times, sizes))]
     index = as_tensor([last, [i - columns for i in last]], dtype=int64, device=variables[0].device)
-    ends = stack([variables[time] for time in taken or [0]]).take(index)
+    ends = stack([variables[time] for time in chosen or [0]]).take(index)
     return -logaddexp(ends[0], ends[1])
 
 

@@ -90,10 +90,10 @@ def embedding_bag(
         index, bag, factors = index[kept], bag[kept], None if factors is None else factors[kept]
     rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
     if mode == "max":
-        found = rows.new_zeros(count, rows.shape[1]).scatter_reduce(
+        result = rows.new_zeros(count, rows.shape[1]).scatter_reduce(
             0, bag.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False
         )
-        return outlive_writes(found, found)  # PyTorch keeps indices
+        return outlive_writes(result, result)  # PyTorch keeps indices
     dtype, rows = rows.dtype, widened(rows)  # sums of halves are rounded once
     rows = rows if factors is None else rows * factors.unsqueeze(1)
     out = rows.new_zeros(count, rows.shape[1]).index_add(0, bag, rows)
@@ -155,6 +155,6 @@ class EmbeddingBag(Embedding):
         """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
         rows, columns = with_ndim(embeddings, "from_pretrained", 2).shape
         options = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
-        made = cls(rows, columns, *options)
-        made.weight.requires_grad_(not freeze)
-        return made
+        bag = cls(rows, columns, *options)
+        bag.weight.requires_grad_(not freeze)
+        return bag

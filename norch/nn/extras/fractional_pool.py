@@ -78,7 +78,7 @@ def _pool(
         result, places = _of_few(name, wide, first, kernel)
     else:  # the maxima of all windows, of which some are taken
         both = max_pool(name, axes, wide, kernel, 1, 0, 1, False, True)
-        result, places = (one.flatten(2).gather(-1, first.flatten(2)).reshape(first.shape) for one in both)
+        result, places = (part.flatten(2).gather(-1, first.flatten(2)).reshape(first.shape) for part in both)
     result = result.to(x.dtype)
     if len(shape) == axes + 1:
         result, places = result.squeeze(0), places.squeeze(0)

@@ -123,12 +123,12 @@ def _sampled_backward(
     how = mode, padding_mode, align_corners
     if grad_mode.enabled:
         return formula_gradients(_composed, g, (x, points), needs_input_grad, *how)
-    found = [
-        lib.norch_empty(lib.norch_shape(one), one._dtype, (one._device_type, one._device_index)) if needed else None
-        for one, needed in zip((x, points), needs_input_grad, strict=True)
+    grads = [
+        lib.norch_empty(lib.norch_shape(t), t._dtype, (t._device_type, t._device_index)) if needed else None
+        for t, needed in zip((x, points), needs_input_grad, strict=True)
     ]
-    lib.norch_grid_sample_backward(g, x, points, *_codes(*how), *found)
-    return tuple(found)
+    lib.norch_grid_sample_backward(g, x, points, *_codes(*how), *grads)
+    return tuple(grads)
 
 
 @differentiable("grid_sample", inputs=("x", "points"), backward=_sampled_backward)

@@ -39,9 +39,9 @@ class LazyModuleMixin(Module):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(0, *args, **kwargs)  # type: ignore[call-arg]
-        given = inspect.signature(type(self).cls_to_become).bind(0, *args, **kwargs).arguments
-        place = {name: given.pop(name, None) for name in ("device", "dtype")}
-        self._given = dict(list(given.items())[1:])
+        arguments = inspect.signature(type(self).cls_to_become).bind(0, *args, **kwargs).arguments
+        place = {name: arguments.pop(name, None) for name in ("device", "dtype")}
+        self._given = dict(list(arguments.items())[1:])
         for name, param in list(self._parameters.items()):
             if param is not None:
                 setattr(self, name, UninitializedParameter(**place))
@@ -54,19 +54,19 @@ class LazyModuleMixin(Module):
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
-        return any(is_lazy(one) for one in (*self._parameters.values(), *self._buffers.values()))
+        return any(is_lazy(tensor) for tensor in (*self._parameters.values(), *self._buffers.values()))
 
     def initialize_parameters(self, input: Any) -> None:
         """Gives the parameters and buffers that have none their shapes and first values, for inputs such as this."""
         name = type(self).__name__
         size = self._infer(tensor_of(input, name))
-        waiting = {key: one for key, one in self._own_tensors() if is_lazy(one)}
+        waiting = {key: tensor for key, tensor in self._own_tensors() if is_lazy(tensor)}
         if waiting:
             like = next(iter(waiting.values()))
-            made = self.cls_to_become(size, **self._given, device=like.device, dtype=like.dtype)
+            layer = self.cls_to_become(size, **self._given, device=like.device, dtype=like.dtype)
             with no_grad():
-                for key, one in waiting.items():
-                    one.copy_(getattr(made, key))
+                for key, tensor in waiting.items():
+                    tensor.copy_(getattr(layer, key))
         setattr(self, self._size, size)
 
     def _infer(self, input: Any) -> int:
@@ -81,8 +81,8 @@ class LazyModuleMixin(Module):
         super().__setstate__(state)
         if "_given" not in vars(self):  # of PyTorch: the layer has its arguments, but for whether there is a bias
             _, *names = inspect.signature(type(self).cls_to_become).parameters
-            found = {name: getattr(self, name) for name in names if hasattr(self, name)}
-            self._given = {name: x if name != "bias" else x is not None for name, x in found.items()}
+            registered = {name: getattr(self, name) for name in names if hasattr(self, name)}
+            self._given = {name: x if name != "bias" else x is not None for name, x in registered.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Makes the layer, and calls it."""

@@ -24,9 +24,9 @@ class UninitializedTensorMixin(Tensor):
     def materialize(self, shape: Sequence[int], device: Any = None, dtype: DType | None = None) -> None:
         """Makes this object a Parameter or Tensor of a shape, with undefined elements; device and dtype: its own unless
         given."""
-        made = empty(tuple(shape), device=self.device if device is None else device, dtype=dtype or self.dtype)
+        tensor = empty(tuple(shape), device=self.device if device is None else device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
-        self.data = made
+        self.data = tensor
 
     @property
     def shape(self) -> Any:
@@ -93,8 +93,8 @@ class UninitializedBuffer(UninitializedTensorMixin):
     def __new__(
         cls, requires_grad: bool = False, device: Any = None, dtype: DType | None = None, persistent: bool = True
     ) -> UninitializedBuffer:
-        made = adopt(cls, empty(0, device=device, dtype=dtype)).requires_grad_(requires_grad)
-        return as_buffer(made, persistent)
+        buffer = adopt(cls, empty(0, device=device, dtype=dtype)).requires_grad_(requires_grad)
+        return as_buffer(buffer, persistent)
 
 
 def _refusing(name: str) -> Callable[..., Any]:
@@ -108,8 +108,8 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 def _converting(name: str) -> Callable[..., Any]:
     def convert(self: Any, *args: Any, **kwargs: Any) -> Any:
-        made = getattr(Tensor, name)(self, *args, **kwargs)
-        return made if type(made) is not Tensor else adopt(type(self), made).requires_grad_(self.requires_grad)
+        out = getattr(Tensor, name)(self, *args, **kwargs)
+        return out if type(out) is not Tensor else adopt(type(self), out).requires_grad_(self.requires_grad)
 
     return convert
 

@@ -371,8 +371,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if not hard:
         return soft
     index = soft.detach().argmax(dim, keepdim=True)
-    one = soft.new_zeros(soft.shape).scatter_add(dim, index, soft.new_ones(index.shape))
-    return one - soft.detach() + soft
+    hard_sample = soft.new_zeros(soft.shape).scatter_add(dim, index, soft.new_ones(index.shape))
+    return hard_sample - soft.detach() + soft
 
 
 def _in_place_form(function: Any, signed: Any = None) -> Any:

@@ -50,9 +50,9 @@ def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | N
     """The reduction that PyTorch's deprecated arguments stand for, or `reduction` if neither is given."""
     if size_average is None and reduce is None:
         return reduction
-    for what, value in (("size_average", size_average), ("reduce", reduce)):
+    for name, value in (("size_average", size_average), ("reduce", reduce)):
         if value is not None:
-            flag(value, what)
+            flag(value, name)
     return "none" if reduce is False else "sum" if size_average is False else "mean"
 
 

@@ -79,8 +79,8 @@ def interpolate(
     x = with_ndim(input, "interpolate", 3, 4, 5)
     count = x.ndim - 2
     if mode not in _MODES or _MODES[mode][0] not in (None, count):
-        known = [name for name, (axes, *_) in _MODES.items() if axes in (None, count)]
-        raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {known}, not {mode!r}")
+        modes = [name for name, (axes, *_) in _MODES.items() if axes in (None, count)]
+        raise NotImplementedError(f"interpolate: shape {tuple(x.shape)} takes the modes {modes}, not {mode!r}")
     if align_corners is not None and not _MODES[mode][1]:
         raise ArgumentError(f"interpolate: mode {mode!r} has no align_corners")
     if not (x.is_floating_point() or x.dtype is uint8 and mode in _OF_BYTES):

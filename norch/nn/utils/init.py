@@ -24,7 +24,7 @@ def skip_init(module_cls: Callable[..., M], *args: Any, **kwargs: Any) -> M:
     if not (isinstance(kind, type) and issubclass(kind, Module)):
         raise Error(f"skip_init: expected a class of modules, not {kind!r}")
     parameters = inspect.signature(kind).parameters
-    if "device" not in parameters and all(one.kind is not one.VAR_KEYWORD for one in parameters.values()):
+    if "device" not in parameters and all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
         raise Error(f"skip_init: {kind.__name__} takes no device")
     device = kwargs.pop("device", None)
     device = get_default_device() if device is None else device

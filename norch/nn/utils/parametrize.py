@@ -176,12 +176,12 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
                 initial = parametrization.right_inverse(original.clone())
             several = not isinstance(initial, Tensor)
             _check_result(original, parametrization(*initial) if several else parametrization(initial), tensor_name)
-    found = ParametrizationList([parametrization], original, unsafe)
+    parametrizations = ParametrizationList([parametrization], original, unsafe)
     module._unbind(tensor_name)
     if not is_parametrized(module):
         module.parametrizations = ModuleDict()
         module.__class__ = _parametrized(type_before_parametrizations(module))
-    module.parametrizations[tensor_name] = found
+    module.parametrizations[tensor_name] = parametrizations
     return module
 
 
@@ -225,17 +225,17 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"{module._get_name()} has no parametrization of {tensor_name!r}")
-    found = module.parametrizations[tensor_name]
-    if not leave_parametrized and not found.is_tensor:
+    parametrizations = module.parametrizations[tensor_name]
+    if not leave_parametrized and not parametrizations.is_tensor:
         raise ValueError(f"remove_parametrizations: {tensor_name!r} has several originals: use leave_parametrized=True")
     with no_grad():
         current = getattr(module, tensor_name)
-    if found.is_tensor:
-        value = found.original
+    if parametrizations.is_tensor:
+        value = parametrizations.original
         if leave_parametrized:
             value.data = current
     else:
-        value = Parameter(current) if any(x.requires_grad for x in found._originals()) else current
+        value = Parameter(current) if any(x.requires_grad for x in parametrizations._originals()) else current
     del module.parametrizations[tensor_name]
     if not len(module.parametrizations):
         module.__class__ = type_before_parametrizations(module)

@@ -403,8 +403,8 @@ def global_unstructured(
         getattr(module, f"{name}_mask", ones_like(x)) for (module, name), x in zip(listed, tensors, strict=True)
     ]
     with no_grad():
-        found = [_scores(x, scores.get(pair)) for pair, x in zip(listed, tensors, strict=True)]
-        mask = PruningContainer(method).compute_mask(parameters_to_vector(found), parameters_to_vector(masks))
+        importance = [_scores(x, scores.get(pair)) for pair, x in zip(listed, tensors, strict=True)]
+        mask = PruningContainer(method).compute_mask(parameters_to_vector(importance), parameters_to_vector(masks))
     for (module, name), part in zip(listed, mask.split([x.numel() for x in tensors]), strict=True):
         custom_from_mask(module, name, part.view(getattr(module, name).shape))
 

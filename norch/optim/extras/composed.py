@@ -150,8 +150,8 @@ class Adafactor(Composed, decays=False):
 
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         names = ("row_var", "col_var") if param.ndim > 1 else ("variance",)
-        made = {name: param.detach().new_zeros(self._state_shape(name, param)) for name in names}
-        return {**super()._start(param, group), **made}
+        state = {name: param.detach().new_zeros(self._state_shape(name, param)) for name in names}
+        return {**super()._start(param, group), **state}
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
         if not param.numel():

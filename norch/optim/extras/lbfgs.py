@@ -129,8 +129,8 @@ class LBFGS(Optimizer):
             return -g
         y, s = g - state["prev_flat_grad"], state["d"] * state["t"]
         if (ys := float(y.dot(s))) > 1e-10:
-            for name, one in (("old_stps", s), ("old_dirs", y)):
-                state[name] = [*state[name], one][-history:]
+            for name, vector in (("old_stps", s), ("old_dirs", y)):
+                state[name] = [*state[name], vector][-history:]
             state["ro"] = [*state.get("ro", ()), 1 / ys][-history:]  # for PyTorch's, which a file may go to
             state["H_diag"] = ys / float(y.dot(y))
         pairs = list(zip(state["old_stps"], state["old_dirs"], strict=True))

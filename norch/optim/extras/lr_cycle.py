@@ -206,10 +206,10 @@ class OneCycleLR(_Cycle):
 
     def _load(self, state: dict[str, Any]) -> None:
         super()._load(state)
-        for own in ("max_lrs", "min_lrs", "base_momentums", "max_momentums"):
-            if own not in state:  # one of PyTorch, which reads them from the groups
-                kept = zip(self.optimizer.param_groups, getattr(self, own), strict=True)
-                setattr(self, own, [group.get(own[:-1], value) for group, value in kept])
+        for key in ("max_lrs", "min_lrs", "base_momentums", "max_momentums"):
+            if key not in state:  # one of PyTorch, which reads them from the groups
+                kept = zip(self.optimizer.param_groups, getattr(self, key), strict=True)
+                setattr(self, key, [group.get(key[:-1], value) for group, value in kept])
 
 
 class CyclicLR(_Cycle):

@@ -42,8 +42,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
             [1., 1.]]), tensor([1, 2])]
     """
     first = batch[0]
-    if registered is not None and (made := registered(batch)) is not NotImplemented:
-        return made
+    if registered is not None and (collated := registered(batch)) is not NotImplemented:
+        return collated
     if isinstance(first, Tensor):
         return stacked(batch)
     if isinstance(first, float) and type(first).__module__ != "numpy":
@@ -58,10 +58,10 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, Mapping):
         for i, sample in enumerate(batch):
             if not isinstance(sample, Mapping) or sample.keys() != first.keys():
-                found = list(sample) if isinstance(sample, Mapping) else type(sample).__name__
+                described = list(sample) if isinstance(sample, Mapping) else type(sample).__name__
                 raise ArgumentError(
                     f"default_collate: the dicts of a batch must have the same keys; sample 0 has {list(first)}, "
-                    f"sample {i} {found}"
+                    f"sample {i} {described}"
                 )
         return remade(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if isinstance(first, Sequence):
@@ -111,13 +111,13 @@ def remade(container: Any, entries: Any) -> Any:
     try:
         if not isinstance(container, (MutableMapping, MutableSequence)):
             return type(container)(entries)
-        made: Any = copy.copy(container)
-        if isinstance(made, MutableMapping):
-            made.update(entries)
+        result: Any = copy.copy(container)
+        if isinstance(result, MutableMapping):
+            result.update(entries)
         else:
             for place, entry in enumerate(entries):
-                made[place] = entry
-        return made
+                result[place] = entry
+        return result
     except TypeError:
         return entries
 

@@ -228,12 +228,12 @@ class DataLoader(Generic[T_co]):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The next iteration continues where state_dict() was called. ArgumentError for the state of another loader."""
-        own, states = generators_of(self)[1:], state_dict["generators"]
-        if len(states) != len(own) + 1:
-            raise ArgumentError(f"DataLoader: the state of {len(states)} generators for a loader of {len(own) + 1}")
+        seeded, states = generators_of(self)[1:], state_dict["generators"]
+        if len(states) != len(seeded) + 1:
+            raise ArgumentError(f"DataLoader: the state of {len(states)} generators for a loader of {len(seeded) + 1}")
         self._position = self._resumed = None
         if state_dict["given"] is None:  # between two epochs
-            restore(own, states[1:])
+            restore(seeded, states[1:])
         else:
             self._resumed = state_dict
 

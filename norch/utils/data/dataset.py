@@ -149,8 +149,8 @@ class Subset(Dataset[T_co]):
         self.indices = indices
 
     def __getitem__(self, index: Any) -> T_co:
-        found: T_co = self.dataset[self.indices[index]]
-        return found
+        sample: T_co = self.dataset[self.indices[index]]
+        return sample
 
     def __len__(self) -> int:
         return len(self.indices)

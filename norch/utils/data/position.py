@@ -82,8 +82,8 @@ def generators_of(loader: Any) -> list[Generator]:
     """The default generator, and those that a loader and its samplers draw from."""
     inner = getattr(loader.batch_sampler, "sampler", None)
     holders = (loader, loader.sampler, loader.batch_sampler, inner)
-    found = [default_generator, *(getattr(holder, "generator", None) for holder in holders)]
-    return list(dict.fromkeys(each for each in found if isinstance(each, Generator)))
+    generators = [default_generator, *(getattr(holder, "generator", None) for holder in holders)]
+    return list(dict.fromkeys(each for each in generators if isinstance(each, Generator)))
 
 
 def states_of(generators: list[Generator]) -> list[list[int]]:

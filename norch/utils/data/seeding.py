@@ -64,8 +64,8 @@ def _exchanged(numpy: Any) -> Callable[[], None]:
     if not hasattr(numpy, "set_bit_generator"):  # before NumPy 1.24
         state = numpy.get_state()
         return lambda: numpy.set_state(state)
-    own = numpy.get_bit_generator()
-    place = _place(numpy, own)
+    generator = numpy.get_bit_generator()
+    place = _place(numpy, generator)
     waits = None
     if place is None or place != _without_normal:
         waits = numpy.get_state(legacy=False)
@@ -75,7 +75,7 @@ def _exchanged(numpy: Any) -> Callable[[], None]:
     numpy.set_bit_generator(_spare)
 
     def back() -> None:
-        numpy.set_bit_generator(own)
+        numpy.set_bit_generator(generator)
         if waits is not None:
             numpy.set_state(waits)
 

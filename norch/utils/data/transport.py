@@ -161,10 +161,10 @@ class Outbox:
             for at, storage in outside:
                 block.write(at, storage)
             fresh = block.handle >= 0
-        known = (self.number, block.size if block and fresh else 0, layout, self.dropped)
+        header = (self.number, block.size if block and fresh else 0, layout, self.dropped)
         self.dropped = []
         self.start()
-        send(self.connection, (*head, state, *known, file.getvalue()))
+        send(self.connection, (*head, state, *header, file.getvalue()))
         if block and fresh:
             send_handle(self.connection, block.handle)
             block.close()

@@ -129,7 +129,7 @@ class Pool:
 
     def messages(self, seconds: float) -> list[tuple[Worker, Any]]:
         """The messages from workers; waits up to a timeout for the first. Error if a worker has died."""
-        found = []
+        received = []
         ready = self.incoming.wait(seconds)
         for connection in ready:
             worker = self.of_connection[connection]
@@ -141,24 +141,24 @@ class Pool:
                 raise worker.lost() from None
             worker.owed -= 1
             if epoch == self.epochs:
-                found.append((worker, (kind, number, rest)))
+                received.append((worker, (kind, number, rest)))
         if not ready and seconds:
             for worker in self.workers:
                 if not worker.process.is_alive() and not worker.connection.poll():
                     raise worker.lost()
-        return found
+        return received
 
 
 def _end(workers: list[Worker], owner: int) -> None:
     """Ends the processes. In a forked child of the owner it only closes the connections."""
-    here = os.getpid() == owner
+    is_owner = os.getpid() == owner
     for worker in workers:
         with contextlib.suppress(OSError):  # it has ended
-            if here and worker.outgoing.is_free():
+            if is_owner and worker.outgoing.is_free():
                 # A message, as another process may have a copy of the connection, and keep it open.
                 send(worker.outgoing, (STOP,))
         worker.outgoing.close()
-    if not here:
+    if not is_owner:
         return
     deadline = time.monotonic() + GRACE
     for worker in workers:
