@@ -29,15 +29,15 @@ def result_type(*arrays_and_dtypes: Tensor | DType | complex) -> DType:
             kinds.append(_kind_of(each))
     if not dtypes:
         raise ValueError("result_type: expected an array or a dtype")
-    found = dtypes[0]
-    for one in dtypes[1:]:
-        found = promote_types(found, one)
+    result = dtypes[0]
+    for dtype in dtypes[1:]:
+        result = promote_types(result, dtype)
     highest = max(kinds, key=_rank, default="b")
-    if _rank(highest) > _rank(found.kind):
-        if highest == "i" or found.kind != "f":
-            found = promote_types(found, int64 if highest == "i" else get_default_dtype())
-        found = found.to_complex() if highest == "c" else found
-    return found
+    if _rank(highest) > _rank(result.kind):
+        if highest == "i" or result.kind != "f":
+            result = promote_types(result, int64 if highest == "i" else get_default_dtype())
+        result = result.to_complex() if highest == "c" else result
+    return result
 
 
 def _kind_of(number: Any) -> str:

@@ -179,15 +179,15 @@ class __array_namespace_info__:  # the standard's name
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The dtypes of arrays of Python numbers, by kind."""
-        found = {"real floating": get_default_dtype(), "integral": int64, "indexing": int64}
+        dtypes = {"real floating": get_default_dtype(), "integral": int64, "indexing": int64}
         if "complex64" in STANDARD:
             double = get_default_dtype() is float64
-            found["complex floating"] = STANDARD["complex128" if double else "complex64"]
-        return found
+            dtypes["complex floating"] = STANDARD["complex128" if double else "complex64"]
+        return dtypes
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The dtypes of a kind, or of all, by name."""
-        return {name: one for name, one in STANDARD.items() if kind is None or isdtype(one, kind)}
+        return {name: dtype for name, dtype in STANDARD.items() if kind is None or isdtype(dtype, kind)}
 
     def devices(self) -> list[Device]:
         """All devices."""

@@ -61,8 +61,8 @@ logical_and, logical_or, logical_xor = map(_binary, (ops.logical_and, ops.logica
 
 def sign(x: Tensor, /) -> Tensor:
     """-1, 0 or 1, of complex numbers x / |x|; NaN for NaN, which norch's sign() takes for 0, as PyTorch's does."""
-    found = ops.sgn(x)
-    return ops.where(ops.isnan(x), x, found) if x.dtype.kind == "f" else found
+    signs = ops.sgn(x)
+    return ops.where(ops.isnan(x), x, signs) if x.dtype.kind == "f" else signs
 
 
 def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:

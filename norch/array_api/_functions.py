@@ -188,8 +188,8 @@ def _place(name: str, what: str) -> Any:
     def place(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
         if axis is not None:
             return function(x, axis, keepdims)
-        found = function(x.reshape(-1), 0)
-        return found.reshape((1,) * x.ndim) if keepdims else found
+        result = function(x.reshape(-1), 0)
+        return result.reshape((1,) * x.ndim) if keepdims else result
 
     return named_function(place, name, f"The index of the first {what} along axis, or of x flattened.")
 

@@ -174,8 +174,8 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     >>> norch.cuda.get_device_capability() >= (7, 5)
     True
     """
-    found = get_device_properties(device)
-    return found.major, found.minor
+    properties = get_device_properties(device)
+    return properties.major, properties.minor
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
@@ -336,10 +336,10 @@ def _stream(device: Any, number: int | None) -> Stream:
     stream = object.__new__(Stream)
     stream._place = cuda_place(device)
     _exists(stream._place[1])
-    found = int64s(number or 0)
+    numbers = int64s(number or 0)
     if number is None:
-        lib.norch_device_stream(*stream._place, _CURRENT_STREAM, found, None)
-    stream.stream_id = found[0]
+        lib.norch_device_stream(*stream._place, _CURRENT_STREAM, numbers, None)
+    stream.stream_id = numbers[0]
     return stream
 
 

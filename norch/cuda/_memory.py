@@ -86,8 +86,8 @@ def host_memory_stats() -> dict[str, int]:
     >>> norch.cuda.host_memory_stats()["active_bytes.current"] if norch.cuda.is_available() else 0
     0
     """
-    active, allocated, made = _memory(None)[6:9]
-    return {"active_bytes.current": active, "allocated_bytes.current": allocated, "num_host_alloc": made}
+    active, allocated, allocations = _memory(None)[6:9]
+    return {"active_bytes.current": active, "allocated_bytes.current": allocated, "num_host_alloc": allocations}
 
 
 def empty_cache() -> None:

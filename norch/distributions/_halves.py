@@ -33,13 +33,13 @@ class ComputesWide:
         if not cls.__module__.startswith(f"{__package__}."):  # what a program writes sees the dtype that it gave
             return
         for name in WIDE:
-            own = cls.__dict__.get(name)
-            if isinstance(own, property):
-                setattr(cls, name, own.getter(_wide(own.fget)))
-            elif isinstance(own, functools.cached_property):
-                own.func = enable_grad()(_wide(own.func))  # the first caller may be sample(), under no_grad()
-            elif callable(own):
-                setattr(cls, name, _wide(own))
+            method = cls.__dict__.get(name)
+            if isinstance(method, property):
+                setattr(cls, name, method.getter(_wide(method.fget)))
+            elif isinstance(method, functools.cached_property):
+                method.func = enable_grad()(_wide(method.func))  # the first caller may be sample(), under no_grad()
+            elif callable(method):
+                setattr(cls, name, _wide(method))
 
     def _inside(self, y: Tensor) -> Tensor:
         """What _call() of a transform rounded, where rounding may have left the codomain."""
@@ -49,9 +49,9 @@ class ComputesWide:
 def _wide(function: Any) -> Callable[..., Any]:
     @functools.wraps(function)
     def computed(self: Any, *arguments: Any, **named: Any) -> Any:
-        known = self._of_halves
-        given = (*arguments, *named.values()) if known is False else (self, *arguments, *named.values())
-        if not (known or holds_halves(given)) or holds_caches(self):
+        of_halves = self._of_halves
+        values = (*arguments, *named.values()) if of_halves is False else (self, *arguments, *named.values())
+        if not (of_halves or holds_halves(values)) or holds_caches(self):
             return function(self, *arguments, **named)
         out = rounded_once(functools.partial(function, **named), self, *arguments)
         return self._inside(out) if function.__name__ == "_call" else out
@@ -84,8 +84,10 @@ def holds_halves(values: Iterable[Any]) -> bool:
 
 def holds_caches(x: ComputesWide) -> bool:
     """Whether it consists of transforms that keep their last images, so that each of them computes by itself."""
-    parts = [one for value in x.__dict__.values() for one in (value if type(value) is list else [value])]
-    return any(isinstance(one, ComputesWide) and (getattr(one, "_cache_size", 0) or holds_caches(one)) for one in parts)
+    parts = [item for value in x.__dict__.values() for item in (value if type(value) is list else [value])]
+    return any(
+        isinstance(item, ComputesWide) and (getattr(item, "_cache_size", 0) or holds_caches(item)) for item in parts
+    )
 
 
 def rounded_once(function: Any, *given: Any, finite: bool = False) -> Any:
@@ -110,19 +112,19 @@ def _widened(x: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
     """x with halves as float32. copies: by the id() of what was given, it and its copy."""
     if id(x) in copies:
         return copies[id(x)][1]
-    made = x
+    result = x
     if isinstance(x, Tensor):
         if x.dtype.is_floating_point:
-            made = x.float() if x._dtype in HALVES else x
-            copies[id(x)] = x, made
+            result = x.float() if x._dtype in HALVES else x
+            copies[id(x)] = x, result
     elif isinstance(x, ComputesWide):
-        made = object.__new__(type(x))
-        copies[id(x)] = x, made
-        given = x._given() if hasattr(x, "_given") else ()
+        result = object.__new__(type(x))
+        copies[id(x)] = x, result
+        names = x._given() if hasattr(x, "_given") else ()
         for name, value in x.__dict__.items():
-            if name in given or not isinstance(getattr(type(x), name, None), functools.cached_property):
-                made.__dict__[name] = _widened(value, copies)  # what was computed of halves is computed again
-        made._of_halves = False
+            if name in names or not isinstance(getattr(type(x), name, None), functools.cached_property):
+                result.__dict__[name] = _widened(value, copies)  # what was computed of halves is computed again
+        result._of_halves = False
     elif type(x) in (list, tuple):
-        made = type(x)(_widened(one, copies) for one in x)
-    return made
+        result = type(x)(_widened(item, copies) for item in x)
+    return result

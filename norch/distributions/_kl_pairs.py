@@ -151,9 +151,9 @@ def _inside(p: Any, q: Any) -> Any:
 def _registered(type_p: type, type_q: type, cross_entropy: Any) -> None:
     @register_kl(type_p, type_q)
     def divergence(p: Any, q: Any) -> Tensor:
-        found = cross_entropy(p, q) - p.entropy()
+        value = cross_entropy(p, q) - p.entropy()
         inside = _inside(p, q)
-        return found if inside is None else where(inside, found, math.inf)
+        return value if inside is None else where(inside, value, math.inf)
 
 
 def _infinite(p: Any, q: Any) -> Tensor:

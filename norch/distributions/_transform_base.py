@@ -51,15 +51,15 @@ class Transform(ComputesWide):
         """The transform with this cache_size."""
         if cache_size == self._cache_size:
             return self
-        made = copy(self)
-        made._cache_size = cache_size
-        return made
+        copied = copy(self)
+        copied._cache_size = cache_size
+        return copied
 
     def __call__(self, x: Tensor) -> Tensor:
         if not self._cache_size:
             return self._call(x)
-        known, image = self._cached
-        if x is not known or image is None:
+        cached, image = self._cached
+        if x is not cached or image is None:
             image = self._call(x)
             self._cached = x, image
         return image
@@ -68,8 +68,8 @@ class Transform(ComputesWide):
         """The inverse of y, from the cache if y is in it."""
         if not self._cache_size:
             return self._inverse(y)
-        x, known = self._cached
-        if y is not known or x is None:
+        x, cached = self._cached
+        if y is not cached or x is None:
             x = self._inverse(y)
             self._cached = x, y
         return x

@@ -72,13 +72,13 @@ class ComposeTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         event = self.domain.event_dim
-        found = x.new_zeros(()) if self.parts else x.new_zeros(x.shape)
+        total = x.new_zeros(()) if self.parts else x.new_zeros(x.shape)
         for part in self.parts:
             image = part(x)
-            found = found + sum_rightmost(part.log_abs_det_jacobian(x, image), event - part.domain.event_dim)
+            total = total + sum_rightmost(part.log_abs_det_jacobian(x, image), event - part.domain.event_dim)
             event += part.codomain.event_dim - part.domain.event_dim
             x = image
-        return found
+        return total
 
     def __repr__(self) -> str:
         return f"ComposeTransform({self.parts})"

@@ -31,9 +31,9 @@ class Bernoulli(ByProbs, ExponentialFamily):
     _to_probs, _to_logits = staticmethod(Tensor.sigmoid), staticmethod(Tensor.logit)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        (given,) = broadcast_all(self._choose(probs, logits))
-        self.__dict__[self._by] = given
-        super().__init__(given.shape, validate_args=validate_args)
+        (parameter,) = broadcast_all(self._choose(probs, logits))
+        self.__dict__[self._by] = parameter
+        super().__init__(parameter.shape, validate_args=validate_args)
 
     _mean_carrier_measure = 0.0
 

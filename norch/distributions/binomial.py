@@ -38,9 +38,9 @@ class Binomial(ByProbs):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        given, count = broadcast_all(self._choose(probs, logits), total_count)
-        self.__dict__[self._by], self.total_count = given, count.type_as(given)
-        super().__init__(given.shape, validate_args=validate_args)
+        parameter, count = broadcast_all(self._choose(probs, logits), total_count)
+        self.__dict__[self._by], self.total_count = parameter, count.type_as(parameter)
+        super().__init__(parameter.shape, validate_args=validate_args)
 
     def _given(self) -> list[str]:
         return [self._by, "total_count"]
@@ -90,8 +90,8 @@ def _drawn(n: Tensor, p: Tensor) -> Tensor:
     while bool((n > _FEW).any()):
         many = n > _FEW
         i = ((n + 1) / 2).floor()
-        one, other = standard_gamma(where(many, i, 1.0)), standard_gamma(where(many, n + 1 - i, 1.0))
-        middle = one / (one + other)
+        first, other = standard_gamma(where(many, i, 1.0)), standard_gamma(where(many, n + 1 - i, 1.0))
+        middle = first / (first + other)
         below = many & (middle <= p)
         successes = where(below, successes + i, successes)
         n = where(below, n - i, where(many, i - 1, n))

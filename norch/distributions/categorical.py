@@ -36,14 +36,14 @@ class Classes(ByProbs):
     _to_probs, _to_logits = staticmethod(lambda logits: logits.softmax(-1)), staticmethod(Tensor.log)
 
     def __init__(self, probs: Any, logits: Any, one_hot: bool, validate_args: bool | None) -> None:
-        given = self._choose(probs, logits)
-        if not isinstance(given, Tensor):
-            raise TypeError(f"{self._name()}: expected a tensor as {self._by}, not {type(given).__name__}")
-        if not given.ndim:
+        parameter = self._choose(probs, logits)
+        if not isinstance(parameter, Tensor):
+            raise TypeError(f"{self._name()}: expected a tensor as {self._by}, not {type(parameter).__name__}")
+        if not parameter.ndim:
             raise ShapeError(f"{self._name()}: {self._by} must have 1 dimension or more, the last over the classes")
         by_logits = probs is None
-        self.__dict__[self._by] = _logits_of_sum_1(given) if by_logits else _of_sum_1(given)
-        super().__init__(given.shape[:-1], given.shape[-1:] if one_hot else (), validate_args)
+        self.__dict__[self._by] = _logits_of_sum_1(parameter) if by_logits else _of_sum_1(parameter)
+        super().__init__(parameter.shape[:-1], parameter.shape[-1:] if one_hot else (), validate_args)
 
     @property
     def _classes(self) -> int:

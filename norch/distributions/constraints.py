@@ -31,8 +31,8 @@ class Constraint:
         raise NotImplementedError(f"{type(self).__name__}: no check()")
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={x}" for name, x in vars(self).items() if name.endswith("_bound"))
-        return f"{type(self).__name__.lstrip('_')}({given})"
+        bounds = ", ".join(f"{name}={x}" for name, x in vars(self).items() if name.endswith("_bound"))
+        return f"{type(self).__name__.lstrip('_')}({bounds})"
 
     def __str__(self) -> str:
         """What a value must be."""

@@ -41,11 +41,11 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        (given,) = broadcast_all(self._choose(probs, logits))
-        self.__dict__[self._by], self._lims = given, lims
-        super().__init__(given.shape, validate_args=validate_args)
+        (parameter,) = broadcast_all(self._choose(probs, logits))
+        self.__dict__[self._by], self._lims = parameter, lims
+        super().__init__(parameter.shape, validate_args=validate_args)
         if probs is not None:
-            self.__dict__["probs"] = clamp_probs(given)
+            self.__dict__["probs"] = clamp_probs(parameter)
 
     def _options(self) -> dict[str, Any]:
         return {"lims": self._lims}
@@ -106,8 +106,8 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
     def _mirrored(self, p: Tensor, function: Any) -> Tensor:
         """function(p, -|logit|), which does not overflow, and for positive logits 1 - that of 1 - p; p where 0."""
         zero, positive = self.logits == 0, self.logits > 0
-        found = function(where(positive, 1 - p, p), -where(zero, 1.0, self.logits).abs())
-        return where(zero, p, where(positive, 1 - found, found))
+        values = function(where(positive, 1 - p, p), -where(zero, 1.0, self.logits).abs())
+        return where(zero, p, where(positive, 1 - values, values))
 
     def entropy(self) -> Tensor:
         return softplus(self.logits) - self.logits * self.mean - self._log_constant()

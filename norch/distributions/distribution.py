@@ -68,9 +68,9 @@ class Distribution(ComputesWide):
         if not holds(good):
             if isinstance(good, BatchedBase):
                 raise ArgumentError(f"{self._name()}: {what} must be {constraint}, and is not in some samples of vmap")
-            found = x[~good].flatten()[0].item() if constraint.event_dim == 0 else x[~good][0].tolist()
+            wrong = x[~good].flatten()[0].item() if constraint.event_dim == 0 else x[~good][0].tolist()
             raise ArgumentError(
-                f"{self._name()}: {what} of shape {tuple(x.shape)} must be {constraint}, but holds {found}"
+                f"{self._name()}: {what} of shape {tuple(x.shape)} must be {constraint}, but holds {wrong}"
             )
 
     def _name(self) -> str:
@@ -152,13 +152,13 @@ class Distribution(ComputesWide):
     def expand(self: D, batch_shape: Iterable[int], _instance: Any = None) -> D:
         """The distribution with its batch_shape broadcast to another one, without a copy."""
         rank, wanted = len(self.batch_shape), tuple(batch_shape)
-        given = {name: getattr(self, name) for name in self._given()}
-        wide = {name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in given.items()}
+        parameters = {name: getattr(self, name) for name in self._given()}
+        wide = {name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in parameters.items()}
         # A class of a program may have another constructor: it passes the object that it has made.
         cls = type(self) if _instance is None else declared(type(self))
-        made = self._filled(cls(**wide, **self._options(), validate_args=False), _instance)
-        made._validate_args = self._validate_args
-        return made
+        expanded = self._filled(cls(**wide, **self._options(), validate_args=False), _instance)
+        expanded._validate_args = self._validate_args
+        return expanded
 
     def _options(self) -> dict[str, Any]:
         """The arguments of the constructor that are no parameters."""
@@ -223,10 +223,10 @@ class Distribution(ComputesWide):
         return x
 
     def __repr__(self) -> str:
-        given = {name: getattr(self, name) for name in self._given()}
+        parameters = {name: getattr(self, name) for name in self._given()}
         shown = [
             f"{name}: {x.item() if x.numel() == 1 and not isinstance(x, BatchedBase) else x.shape}"
-            for name, x in given.items()
+            for name, x in parameters.items()
         ]
         return f"{self._name()}({', '.join(shown)})"
 

@@ -75,16 +75,16 @@ def _log_of_draw(a: Tensor) -> Tensor:
     flat = where(a < 1, a + 1, a).reshape(-1)
     d = flat - 1 / 3
     c = (9 * d).rsqrt()
-    found = full_like(flat, 0.0)
+    logs = full_like(flat, 0.0)
     left = (flat == flat).nonzero().squeeze(1)  # for a NaN no draw would be accepted
     while left.numel():
-        of_d, x = d[left], randn_like(found[left])
+        of_d, x = d[left], randn_like(logs[left])
         v = (1 + c[left] * x) ** 3
         log_v = where(v > 0, v, 1.0).log()
         accepted = (v > 0) & (rand_like(v).log() < x * x / 2 + of_d * (1 - v + log_v))
-        found[left[accepted]] = of_d[accepted].log() + log_v[accepted]
+        logs[left[accepted]] = of_d[accepted].log() + log_v[accepted]
         left = left[~accepted]
-    log_draw = where(flat == flat, found, flat).reshape(a.shape)
+    log_draw = where(flat == flat, logs, flat).reshape(a.shape)
     return where(a < 1, log_draw + rand_like(a).clamp(min=1e-300).log() / a, log_draw)
 
 

@@ -30,10 +30,10 @@ class Geometric(ByProbs):
     _to_probs, _to_logits = staticmethod(Tensor.sigmoid), staticmethod(Tensor.logit)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        (given,) = broadcast_all(self._choose(probs, logits))
-        self.__dict__[self._by] = given
-        super().__init__(given.shape, validate_args=validate_args)
-        if self._validate_args and self._by == "probs" and not holds(given > 0):
+        (parameter,) = broadcast_all(self._choose(probs, logits))
+        self.__dict__[self._by] = parameter
+        super().__init__(parameter.shape, validate_args=validate_args)
+        if self._validate_args and self._by == "probs" and not holds(parameter > 0):
             raise ArgumentError("Geometric: probs must be positive, but holds 0")
 
     @property

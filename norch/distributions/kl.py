@@ -51,9 +51,9 @@ def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:
     >>> norch.distributions.kl_divergence(Mine(0.0, 1.0), Mine(1.0, 2.0))
     tensor(0.)
     """
-    for one in (type_p, type_q):
-        if not isinstance(one, type):  # also classes beside Distribution, as those of pyro
-            raise TypeError(f"register_kl: expected classes, not {one!r}")
+    for cls in (type_p, type_q):
+        if not isinstance(cls, type):  # also classes beside Distribution, as those of pyro
+            raise TypeError(f"register_kl: expected classes, not {cls!r}")
 
     def register(function: F) -> F:
         _FORMULAS[type_p, type_q] = function
@@ -183,10 +183,10 @@ def _exponential_families(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(f"kl_divergence: no formula for {type(p).__name__} and {type(q).__name__}")
     params, normalizer, expected = p._expectations()
-    found = q._log_normalizer(*q._natural_params) - normalizer
+    divergence = q._log_normalizer(*q._natural_params) - normalizer
     for mine, other, t in zip(params, q._natural_params, expected, strict=True):
-        found = found - sum_rightmost((other - mine) * t, other.ndim - len(q.batch_shape))
-    return found
+        divergence = divergence - sum_rightmost((other - mine) * t, other.ndim - len(q.batch_shape))
+    return divergence
 
 
 @register_kl(Cauchy, Cauchy)

@@ -23,8 +23,8 @@ class Laplace(LocationScale):
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         # the difference of two exponential draws, which is finite, as rand() is below 1
-        one, other = (-self._noise(rand, (2, *self._extended_shape(sample_shape)))).log1p()
-        return self._rounded(self.loc + self.scale * (one - other))
+        first, other = (-self._noise(rand, (2, *self._extended_shape(sample_shape)))).log1p()
+        return self._rounded(self.loc + self.scale * (first - other))
 
     def log_prob(self, value: Operand) -> Tensor:
         x = self._validate_sample(value)

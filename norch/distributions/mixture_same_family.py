@@ -83,8 +83,8 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> MixtureSameFamily:
         wanted = tuple(batch_shape)
         components = self.component_distribution.expand((*wanted, self.component_distribution.batch_shape[-1]))
-        made = MixtureSameFamily(self.mixture_distribution.expand(wanted), components, self._validate_args)
-        return self._filled(made, _instance)
+        expanded = MixtureSameFamily(self.mixture_distribution.expand(wanted), components, self._validate_args)
+        return self._filled(expanded, _instance)
 
     def _tensor(self, value: Any) -> Tensor:
         return self.component_distribution._tensor(value)

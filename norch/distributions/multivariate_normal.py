@@ -26,10 +26,10 @@ class ByCovariance(Distribution):
 
     def _choose(self, **matrices: Tensor | None) -> Tensor:
         """The matrix that is given; ValueError unless one is."""
-        given = {name: x for name, x in matrices.items() if x is not None}
-        if len(given) != 1:
-            raise ValueError(f"{self._name()}: give one of {', '.join(matrices)}, not {len(given)}")
-        ((self._by, matrix),) = given.items()
+        chosen = {name: x for name, x in matrices.items() if x is not None}
+        if len(chosen) != 1:
+            raise ValueError(f"{self._name()}: give one of {', '.join(matrices)}, not {len(chosen)}")
+        ((self._by, matrix),) = chosen.items()
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
             raise ShapeError(f"{self._name()}: {self._by} is (..., n, n), not {tuple(matrix.shape)}")
         return matrix

@@ -37,9 +37,9 @@ class NegativeBinomial(ByProbs):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self.total_count, given = broadcast_all(total_count, self._choose(probs, logits))
-        self.__dict__[self._by], self.total_count = given, self.total_count.type_as(given)
-        super().__init__(given.shape, validate_args=validate_args)
+        self.total_count, parameter = broadcast_all(total_count, self._choose(probs, logits))
+        self.__dict__[self._by], self.total_count = parameter, self.total_count.type_as(parameter)
+        super().__init__(parameter.shape, validate_args=validate_args)
 
     def _given(self) -> list[str]:
         return ["total_count", self._by]

@@ -29,10 +29,10 @@ class LogitRelaxedBernoulli(ByProbs):
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        (given,) = broadcast_all(self._choose(probs, logits))
-        self.__dict__[self._by] = given
-        self.temperature = as_tensor(temperature, dtype=given.dtype, device=given.device)
-        super().__init__(given.shape, validate_args=validate_args)
+        (parameter,) = broadcast_all(self._choose(probs, logits))
+        self.__dict__[self._by] = parameter
+        self.temperature = as_tensor(temperature, dtype=parameter.dtype, device=parameter.device)
+        super().__init__(parameter.shape, validate_args=validate_args)
 
     def _options(self) -> dict[str, Any]:
         return {"temperature": self.temperature}

@@ -34,12 +34,12 @@ class TransformedDistribution(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        for one in self.transforms:
-            if not isinstance(one, Transform):
-                raise TypeError(f"TransformedDistribution: expected transforms, not {type(one).__name__}")
+        for transform in self.transforms:
+            if not isinstance(transform, Transform):
+                raise TypeError(f"TransformedDistribution: expected transforms, not {type(transform).__name__}")
         self._transform = f = ComposeTransform(self.transforms)
         shape, event = base_distribution.batch_shape + base_distribution.event_shape, len(base_distribution.event_shape)
-        needed, given = f.domain.event_dim, f.codomain.event_dim
+        needed, has = f.domain.event_dim, f.codomain.event_dim
         if len(shape) < needed:
             raise ShapeError(f"TransformedDistribution: events of {needed} axes of a distribution of {tuple(shape)}")
         image = tuple(f.forward_shape(shape))
@@ -47,7 +47,7 @@ class TransformedDistribution(Distribution):
         if wider != tuple(shape):  # an independent draw for each element of the batch
             base_distribution = base_distribution.expand(wider[: len(wider) - event])
         self.base_dist = Independent(base_distribution, needed - event) if needed > event else base_distribution
-        cut = len(image) - given - max(event - needed, 0)
+        cut = len(image) - has - max(event - needed, 0)
         super().__init__(image[:cut], image[cut:], validate_args)
 
     @property
@@ -78,10 +78,10 @@ class TransformedDistribution(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         y, event = self._validate_sample(value), len(self.event_shape)
         lost: Any = 0.0
-        for one in reversed(self.transforms):
-            x = one._inv_call(y)
-            event += one.domain.event_dim - one.codomain.event_dim
-            lost = lost + sum_rightmost(one.log_abs_det_jacobian(x, y), event - one.domain.event_dim)
+        for transform in reversed(self.transforms):
+            x = transform._inv_call(y)
+            event += transform.domain.event_dim - transform.codomain.event_dim
+            lost = lost + sum_rightmost(transform.log_abs_det_jacobian(x, y), event - transform.domain.event_dim)
             y = x
         return sum_rightmost(self.base_dist.log_prob(y), event - len(self.base_dist.event_shape)) - lost
 
@@ -100,8 +100,8 @@ class TransformedDistribution(Distribution):
     def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> TransformedDistribution:
         wider = tuple(self._transform.inverse_shape((*batch_shape, *self.event_shape)))
         base = self.base_dist.expand(wider[: len(wider) - len(self.base_dist.event_shape)])
-        made = TransformedDistribution(base, self.transforms, self._validate_args)
-        return self._filled(made, self._get_checked_instance(declared(type(self)), _instance))
+        expanded = TransformedDistribution(base, self.transforms, self._validate_args)
+        return self._filled(expanded, self._get_checked_instance(declared(type(self)), _instance))
 
     def _tensor(self, value: Any) -> Tensor:
         return self.base_dist._tensor(value)

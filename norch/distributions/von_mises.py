@@ -19,7 +19,7 @@ from .distribution import Distribution, broadcast_all
 
 def _drawn(k: Tensor, r: Tensor) -> Tensor:
     """Angles from 0 on of these concentrations, by rejection; NaN for NaN, of which no draw would be accepted."""
-    found, left = empty_like(k).fill_(math.nan), (k == k).nonzero().squeeze(1)
+    draws, left = empty_like(k).fill_(math.nan), (k == k).nonzero().squeeze(1)
     while left.numel():
         z = (math.pi * rand_like(k[left])).cos()
         f = (1 + r[left] * z) / (r[left] + z)
@@ -27,9 +27,9 @@ def _drawn(k: Tensor, r: Tensor) -> Tensor:
         u = 1 - rand_like(c)
         accepted = (c * (2 - c) > u) | ((c / u).log() + 1 >= c)
         angle = (rand_like(c) - 0.5).sign() * f.clamp(-1, 1).acos()
-        found[left[accepted]] = angle[accepted]
+        draws[left[accepted]] = angle[accepted]
         left = left[~accepted]
-    return found
+    return draws
 
 
 class VonMises(Distribution):

@@ -120,13 +120,13 @@ def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
 
 def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
     """All but the first number, and the last of an even n, stand for two that are conjugates of each other."""
-    found = _half(g, dim, _SWAPPED[norm])
+    grad = _half(g, dim, _SWAPPED[norm])
     count = n // 2 + 1
     twice = [1.0] + [2.0] * (count - 1)
     if n % 2 == 0:
         twice[-1] = 1.0
-    weights = found.real.new_tensor(twice).reshape([count if axis == dim else 1 for axis in range(found.ndim)])
-    return found * weights
+    weights = grad.real.new_tensor(twice).reshape([count if axis == dim else 1 for axis in range(grad.ndim)])
+    return grad * weights
 
 
 @differentiable("irfft", grad=_real_grad, holomorphic=False)
@@ -165,17 +165,17 @@ def _checked(x: Tensor, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[in
         raise ArgumentError(f"{name}: norm is 'forward', 'backward' or 'ortho', not {norm!r}")
     sizes = None if s is None else [int64(n, f"{name}: a size") for n in ([s] if isinstance(s, int) else s)]
     if dim is None:
-        given: Sequence[int] = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
+        dims: Sequence[int] = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
     else:
-        given = [dim] if isinstance(dim, int) else dim
+        dims = [dim] if isinstance(dim, int) else dim
     axes, ndim = [], x.ndim
-    for axis in given:
+    for axis in dims:
         axis = axis if type(axis) is int else int64(axis, f"{name}: dim")
         if not -ndim <= axis < ndim:
             raise BoundsError(f"{name}: dimension {axis} is out of range for shape {tuple(x.shape)}")
         axes.append(axis % ndim)
     if len(set(axes)) < len(axes):
-        raise ArgumentError(f"{name}: a dimension appears twice in {tuple(given)}")
+        raise ArgumentError(f"{name}: a dimension appears twice in {tuple(dims)}")
     sizes = [-1] * len(axes) if sizes is None else sizes
     if len(sizes) != len(axes):
         raise ArgumentError(f"{name}: {len(sizes)} sizes for {len(axes)} dimensions")
@@ -250,12 +250,12 @@ def _forms(
     last = {_to_complex: 6, _from_real: 4, _to_real: 10}[way]
     example = f"\n\n>>> norch.fft.{name}%s(norch.ones(4, 6)).shape\nnorch.Size([4, {last}])\n"
     about_all = f"{many}, along the dimensions dim: by default all, or the last len(s)."
-    made = (
+    forms = (
         named_function(along_one, name, one),
         named_function(along_two, f"{name}2", f"{many}, along two dimensions." + example % 2),
         named_function(along_all, f"{name}n", about_all + example % "n"),
     )
-    first, second, third = map(autocast("float32 -"), made)
+    first, second, third = map(autocast("float32 -"), forms)
     return first, second, third
 
 

@@ -129,24 +129,24 @@ class Tracer(TracerBase):
         arguments: list[Any] = [self.root] if is_module else []
         named: dict[str, Any] = {}
         parameters = list(inspect.signature(function).parameters.values())[is_module:]
-        for one in parameters:
-            stars = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
-            default = () if one.default is one.empty or stars else (one.default,)
-            kind = None if one.annotation is one.empty or not isinstance(one.annotation, type) else one.annotation
-            if one.name in given:
-                default = (given[one.name],)
-            node = self.create_node("placeholder", stars + one.name, self.create_arg(default), {}, None, kind)
-            value = given.get(one.name, self.proxy(node))
-            if one.name in given and isinstance(value, BASE_TYPES):
-                same = self.create_proxy("call_function", operator.eq, (self.proxy(node), value), {})
-                message = f"{one.name} has been specialized to have value {value} but got another value"
-                self.create_proxy("call_function", _assert, (same, message), {})
-            if one.kind is one.VAR_POSITIONAL:
+        for p in parameters:
+            stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
+            default = () if p.default is p.empty or stars else (p.default,)
+            kind = None if p.annotation is p.empty or not isinstance(p.annotation, type) else p.annotation
+            if p.name in given:
+                default = (given[p.name],)
+            node = self.create_node("placeholder", stars + p.name, self.create_arg(default), {}, None, kind)
+            value = given.get(p.name, self.proxy(node))
+            if p.name in given and isinstance(value, BASE_TYPES):
+                is_equal = self.create_proxy("call_function", operator.eq, (self.proxy(node), value), {})
+                message = f"{p.name} has been specialized to have value {value} but got another value"
+                self.create_proxy("call_function", _assert, (is_equal, message), {})
+            if p.kind is p.VAR_POSITIONAL:
                 arguments += self._several(value)
-            elif one.kind is one.VAR_KEYWORD:
-                named |= value if one.name in given else {}
-            elif one.kind is one.KEYWORD_ONLY:
-                named[one.name] = value
+            elif p.kind is p.VAR_KEYWORD:
+                named |= value if p.name in given else {}
+            elif p.kind is p.KEYWORD_ONLY:
+                named[p.name] = value
             else:
                 arguments.append(value)
         return arguments, named
@@ -214,9 +214,9 @@ class Tracer(TracerBase):
     def _one_call(self, function: Any) -> Any:
         @functools.wraps(function)
         def kept(*args: Any, **kwargs: Any) -> Any:
-            found: list[Any] = []
-            map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
-            return self.create_proxy("call_function", function, args, kwargs) if found else function(*args, **kwargs)
+            outputs: list[Any] = []
+            map_aggregate((args, kwargs), lambda x: outputs.append(x) if isinstance(x, Proxy) else None)
+            return self.create_proxy("call_function", function, args, kwargs) if outputs else function(*args, **kwargs)
 
         return kept
 

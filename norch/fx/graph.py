@@ -188,8 +188,8 @@ class Graph:
             if node in val_map:
                 continue
             if node.op == "output":
-                found = map_arg(node.args[0], val_map.__getitem__)
-                return (found, node) if return_output_node else found
+                result = map_arg(node.args[0], val_map.__getitem__)
+                return (result, node) if return_output_node else result
             val_map[node] = self.node_copy(node, val_map.__getitem__)
         return None
 
@@ -268,9 +268,9 @@ class Graph:
                     at = getattr(at, name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
-        copied, known = Graph(tracer_cls=self._tracer_cls), dict[Node, Node]()
+        copied, new_nodes = Graph(tracer_cls=self._tracer_cls), dict[Node, Node]()
         for node in self.nodes:
-            known[node] = copied.node_copy(node, known.__getitem__)
+            new_nodes[node] = copied.node_copy(node, new_nodes.__getitem__)
         return copied
 
     def __reduce__(self) -> Any:
@@ -361,8 +361,8 @@ class _Writer:
             line = f"    {node.name}{self.annotation(node)} = {self.expression(node)}"
             if not node.users:
                 line = f"    {line.strip()};  {node.name} = None"
-            gone = [x.name for x in last.get(node, ())]
-            body.append(line + (f";  {' = '.join(gone)} = None" if gone else ""))
+            unused = [x.name for x in last.get(node, ())]
+            body.append(line + (f";  {' = '.join(unused)} = None" if unused else ""))
         head = f"def forward({', '.join([self.root, *arguments])}):"
         return PythonCode("\n".join(["", head, *body, result, ""]), self.globals)
 

@@ -20,18 +20,18 @@ def _copy_attr(from_module: Any, to_module: Any, target: str) -> None:
     """Gives to_module the attribute of a dotted name of from_module, with the modules on its way."""
     *path, name = target.split(".")
     for part in path:
-        source, there = getattr(from_module, part), getattr(to_module, part, None)
-        if source is there:
+        source, existing = getattr(from_module, part), getattr(to_module, part, None)
+        if source is existing:
             return
-        if there is None:
-            there = Module()
-            setattr(to_module, part, there)
-        from_module, to_module = source, there
-    found = getattr(from_module, name)
-    if isinstance(found, Tensor) and not isinstance(found, Parameter):
-        to_module.register_buffer(name, found)
+        if existing is None:
+            existing = Module()
+            setattr(to_module, part, existing)
+        from_module, to_module = source, existing
+    value = getattr(from_module, name)
+    if isinstance(value, Tensor) and not isinstance(value, Parameter):
+        to_module.register_buffer(name, value)
     else:
-        setattr(to_module, name, found)
+        setattr(to_module, name, value)
 
 
 def _assign_attr(found: Any, to_module: Any, target: str) -> None:
@@ -189,18 +189,18 @@ class GraphModule(Module):
 
 
 def _rebuilt(cls: Any, state: Any, graph: Graph, name: str) -> GraphModule:
-    made = cls.__new__(cls)
-    Module.__init__(made)
-    made.__class__.__name__ = name
+    module = cls.__new__(cls)
+    Module.__init__(module)
+    module.__class__.__name__ = name
     for key, x in (state if isinstance(state, dict) else state.__dict__).items():
         if key in ("_parameters", "_buffers", "_modules"):
             for entry, value in x.items():
                 persistent = entry not in state_of(state, "_non_persistent_buffers_set")
-                made.register_buffer(entry, value, persistent) if key == "_buffers" else setattr(made, entry, value)
-        elif key not in made.__dict__ or not hasattr(made.__dict__[key], "items"):
-            made.__dict__[key] = x
-    made.graph = graph
-    return made
+                module.register_buffer(entry, value, persistent) if key == "_buffers" else setattr(module, entry, value)
+        elif key not in module.__dict__ or not hasattr(module.__dict__[key], "items"):
+            module.__dict__[key] = x
+    module.graph = graph
+    return module
 
 
 def state_of(state: Any, key: str) -> Any:

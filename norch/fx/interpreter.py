@@ -104,12 +104,12 @@ class Interpreter:
 
     def fetch_attr(self, target: str) -> Any:
         """What the module has at a dotted name."""
-        found = self.module
+        value = self.module
         for i, name in enumerate(parts := target.split(".")):
-            if not hasattr(found, name):
+            if not hasattr(value, name):
                 raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}")
-            found = getattr(found, name)
-        return found
+            value = getattr(value, name)
+        return value
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[Any, Any]:
         """The arguments of a node, with the results of nodes in place of these."""
@@ -153,10 +153,10 @@ class Transformer(Interpreter):
 
     def run_node(self, n: Node) -> Any:
         """The proxy of what stands for a node, which gets its name and meta."""
-        found = super().run_node(n)
-        if isinstance(found, Proxy):
-            found.node.meta.update(n.meta)
-        return found
+        result = super().run_node(n)
+        if isinstance(result, Proxy):
+            result.node.meta.update(n.meta)
+        return result
 
 
 def map_arg_proxies(value: Any) -> Any:

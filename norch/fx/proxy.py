@@ -72,9 +72,9 @@ class TracerBase:
     def iter(self, obj: Proxy) -> Any:
         """An iterator over a proxy: over as many parts as the program unpacks; TraceError elsewhere."""
         frame = sys._getframe(2)
-        here = next(one for one in get_instructions(frame.f_code) if one.offset == frame.f_lasti)
-        if here.opname == "UNPACK_SEQUENCE":
-            return (obj[i] for i in range(here.argval))  # type: ignore[index]
+        instruction = next(item for item in get_instructions(frame.f_code) if item.offset == frame.f_lasti)
+        if instruction.opname == "UNPACK_SEQUENCE":
+            return (obj[i] for i in range(instruction.argval))  # type: ignore[index]
         raise TraceError(
             "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or "
             "**kwargs function argument."
@@ -138,13 +138,13 @@ class Proxy:
 
     @classmethod
     def __torch_function__(cls, orig_method: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found: list[TracerBase] = []
-        map_aggregate((args, kwargs or {}), lambda x: found.append(x.tracer) if isinstance(x, Proxy) else None)
-        if any(tracer is not found[0] for tracer in found):
+        tracers: list[TracerBase] = []
+        map_aggregate((args, kwargs or {}), lambda x: tracers.append(x.tracer) if isinstance(x, Proxy) else None)
+        if any(tracer is not tracers[0] for tracer in tracers):
             raise RuntimeError("a call has proxies of several tracers")
         if is_tensor_method_or_property(orig_method):
-            return found[0].create_proxy("call_method", orig_method.__name__, args, kwargs or {})
-        return found[0].create_proxy("call_function", orig_method, args, kwargs or {})
+            return tracers[0].create_proxy("call_method", orig_method.__name__, args, kwargs or {})
+        return tracers[0].create_proxy("call_function", orig_method, args, kwargs or {})
 
 
 class Attribute(Proxy):

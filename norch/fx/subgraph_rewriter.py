@@ -35,11 +35,11 @@ def _matches(pattern: Any, found: Any, known: dict[Node, Any]) -> bool:
         known[pattern] = found
         return _matches(pattern.args, found.args, known) and _matches(pattern.kwargs, found.kwargs, known)
     if isinstance(pattern, (tuple, list)):
-        same = type(pattern) is type(found) and len(pattern) == len(found)
-        return same and all(_matches(a, b, known) for a, b in zip(pattern, found))
+        is_alike = type(pattern) is type(found) and len(pattern) == len(found)
+        return is_alike and all(_matches(a, b, known) for a, b in zip(pattern, found))
     if isinstance(pattern, dict):
-        same = isinstance(found, dict) and pattern.keys() == found.keys()
-        return same and all(_matches(x, found[key], known) for key, x in pattern.items())
+        is_alike = isinstance(found, dict) and pattern.keys() == found.keys()
+        return is_alike and all(_matches(x, found[key], known) for key, x in pattern.items())
     return type(pattern) is type(found) and pattern == found
 
 
@@ -72,19 +72,19 @@ def replace_pattern(
         for node in graph.nodes if graph is new and root is not None else ():
             if node.op in ("get_attr", "call_module") and not hasattr(gm, node.target.partition(".")[0]):
                 _copy_attr(root, gm, node.target)
-    found: list[Match] = []
+    matches: list[Match] = []
     replaced: set[Node] = set()
     for node in list(gm.graph.nodes):
-        known: dict[Node, Any] = {}
-        if not _matches(last, node, known):
+        replacements: dict[Node, Any] = {}
+        if not _matches(last, node, replacements):
             continue
-        inside = {known[x] for x in inner if x in known}
+        inside = {replacements[x] for x in inner if x in replacements}
         if len(inside) < len(inner) or inside & replaced:
             continue
         if any(user not in inside for x in inside - {node} for user in x.users):
             continue
-        given = [known.get(x) for x in looked_for.nodes if x.op == "placeholder"]
-        values: dict[Node, Any] = dict(zip((x for x in new.nodes if x.op == "placeholder"), given))
+        inputs = [replacements.get(x) for x in looked_for.nodes if x.op == "placeholder"]
+        values: dict[Node, Any] = dict(zip((x for x in new.nodes if x.op == "placeholder"), inputs))
         with gm.graph.inserting_before(node):
             _copy_nodes(gm.graph, new, values)
         result = map_arg(new.output_node().args[0], values.__getitem__)
@@ -92,6 +92,6 @@ def replace_pattern(
         for x in sorted(inside, key=list(gm.graph.nodes).index, reverse=True):
             gm.graph.erase_node(x)
         replaced |= inside
-        found.append(Match(node, known))
+        matches.append(Match(node, replacements))
     gm.recompile()
-    return found
+    return matches

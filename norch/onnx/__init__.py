@@ -65,20 +65,20 @@ class ONNXProgram:
 
         runtime = _package("onnxruntime")
         session = runtime.InferenceSession(self.model_proto.SerializeToString(), providers=["CPUExecutionProvider"])
-        given = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, _handle.Handle)]
-        names = [one.name for one in session.get_inputs()]
-        fed = {name: x.detach().cpu().numpy() for name, x in zip(names, given, strict=True)}  # type: ignore[attr-defined]
+        inputs = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, _handle.Handle)]
+        names = [input_info.name for input_info in session.get_inputs()]
+        fed = {name: x.detach().cpu().numpy() for name, x in zip(names, inputs, strict=True)}  # type: ignore[attr-defined]
         return [from_numpy(x) for x in session.run(None, fed)]
 
     def __repr__(self) -> str:
         graph = self.model_proto.graph
-        names = [[one.name for one in some] for some in (graph.input, graph.output)]
+        names = [[info.name for info in infos] for infos in (graph.input, graph.output)]
         return f"ONNXProgram(inputs={names[0]}, outputs={names[1]}, nodes={len(graph.node)})"
 
 
 def _refuse_options(**given: tuple[Any, tuple[Any, ...], str]) -> None:
     for name, (value, allowed, why) in given.items():
-        if not any(value is one or (type(value) is type(one) and value == one) for one in allowed):
+        if not any(value is accepted or (type(value) is type(accepted) and value == accepted) for accepted in allowed):
             raise OnnxExporterError(f"onnx.export: {name}={value!r} is not supported: {why}")
 
 
@@ -144,8 +144,8 @@ def export(
     if not hasattr(model, "named_parameters"):
         raise TypeError(f"onnx.export: expected a Module, not {type(model).__name__}")
     onnx = _package("onnx")
-    given = (args,) if isinstance(args, _handle.Handle) or not isinstance(args, (tuple, list)) else tuple(args)
-    inputs = _Inputs(model, given, kwargs or {}, input_names, dynamic_axes or {}, dynamic_shapes)
+    arguments = (args,) if isinstance(args, _handle.Handle) or not isinstance(args, (tuple, list)) else tuple(args)
+    inputs = _Inputs(model, arguments, kwargs or {}, input_names, dynamic_axes or {}, dynamic_shapes)
     modes = [(module, module.training) for module in model.modules()]
     _exporting = True
     try:
@@ -157,14 +157,15 @@ def export(
             module.training = mode
     if keep_initializers_as_inputs:
         proto.graph.input.extend(
-            onnx.helper.make_tensor_value_info(one.name, one.data_type, one.dims) for one in proto.graph.initializer
+            onnx.helper.make_tensor_value_info(initializer.name, initializer.data_type, initializer.dims)
+            for initializer in proto.graph.initializer
         )
     onnx.checker.check_model(proto)
     program = ONNXProgram(proto)
     if verbose:
         print(onnx.printer.to_text(proto))
     if verify:
-        _verify(program, model, given, kwargs or {}, modes)
+        _verify(program, model, arguments, kwargs or {}, modes)
     if f is not None:
         program.save(f)
     return program
@@ -201,10 +202,10 @@ class _Inputs:
         paths = _paths("", dict(bound.arguments))
         self.places = [i for i, x in enumerate(leaves) if isinstance(x, _handle.Handle)]
         self.tensors = [leaves[i] for i in self.places]
-        given = list(names or ())
-        if len(given) > len(self.tensors):
-            raise ArgumentError(f"onnx.export: {len(given)} input_names for {len(self.tensors)} tensors")
-        self.names = given + [paths[i] for i in self.places[len(given) :]]
+        listed = list(names or ())
+        if len(listed) > len(self.tensors):
+            raise ArgumentError(f"onnx.export: {len(listed)} input_names for {len(self.tensors)} tensors")
+        self.names = listed + [paths[i] for i in self.places[len(listed) :]]
         self.symbols: dict[str, int] = {}
         self.dynamic: dict[str, dict[int, str]] = {}
         for name, of in axes.items():
@@ -218,7 +219,7 @@ class _Inputs:
 
     def _declare(self, i: int, axes: Any) -> None:
         """Makes axes of tensor i dynamic."""
-        x, found = self.tensors[i], self.dynamic.setdefault(self.names[i], {})
+        x, declared = self.tensors[i], self.dynamic.setdefault(self.names[i], {})
         pairs = axes.items() if isinstance(axes, Mapping) else enumerate(axes or ())
         for axis, dim in pairs:
             if dim is None or type(dim) is int:
@@ -231,7 +232,7 @@ class _Inputs:
                 raise ArgumentError(
                     f"onnx.export: size {name!r} is {self.symbols[name]} in one input and {x.shape[axis]} in another"
                 )
-            found[axis] = name
+            declared[axis] = name
 
     def _flat_shapes(self, shapes: Any) -> list[Any]:
         """The entry of dynamic_shapes of each leaf."""
@@ -241,11 +242,11 @@ class _Inputs:
             if isinstance(value, _handle.Handle) or shape is None:
                 flat.extend([shape] * len(tree_flatten(value)[0]))
             elif isinstance(value, Mapping):
-                for key, one in value.items():
-                    walk(one, shape.get(key) if isinstance(shape, Mapping) else None)
+                for key, item in value.items():
+                    walk(item, shape.get(key) if isinstance(shape, Mapping) else None)
             elif isinstance(value, (tuple, list)):
-                for i, one in enumerate(value):
-                    walk(one, shape[i] if i < len(shape) else None)
+                for i, item in enumerate(value):
+                    walk(item, shape[i] if i < len(shape) else None)
             else:
                 flat.append(None)
 
@@ -257,14 +258,14 @@ class _Inputs:
         """The tensors with other dynamic sizes: their elements, repeated."""
         from .. import arange
 
-        found = []
+        result = []
         for name, x in zip(self.names, self.tensors):
             x = x.detach()
             for axis, symbol in self.dynamic.get(name, {}).items():
                 if sizes[symbol] != x.shape[axis]:
                     x = x.index_select(axis, arange(sizes[symbol], device=x.device) % x.shape[axis])
-            found.append(x)
-        return found
+            result.append(x)
+        return result
 
     def call(self, run: Callable[..., Any], tensors: list[Any]) -> Any:
         """run(*args, **kwargs) with other tensors."""
@@ -279,9 +280,9 @@ class _Inputs:
 def _paths(before: str, value: Any) -> list[str]:
     """A name for each leaf of nested containers, in the order of tree_flatten()."""
     if isinstance(value, Mapping):
-        return [name for key, one in value.items() for name in _paths(f"{before}_{key}" if before else str(key), one)]
+        return [name for key, item in value.items() for name in _paths(f"{before}_{key}" if before else str(key), item)]
     if isinstance(value, (tuple, list)):
-        return [name for i, one in enumerate(value) for name in _paths(f"{before}_{i}" if before else str(i), one)]
+        return [name for i, item in enumerate(value) for name in _paths(f"{before}_{i}" if before else str(i), item)]
     return [before] * len(tree_flatten(value)[0])
 
 
@@ -302,9 +303,9 @@ def _traced(model: Any, inputs: _Inputs, sizes: dict[str, int]) -> tuple[Trace, 
     """A trace with these sizes; the values of the outputs, and the outputs."""
     from ..func import functional_call
 
-    given = inputs.resized(sizes)
+    resized = inputs.resized(sizes)
     with no_grad(), Trace() as trace, _Makers(trace):
-        tensors = [trace.wrap(trace.value(x)) for x in given]
+        tensors = [trace.wrap(trace.value(x)) for x in resized]
         held = [*model.named_parameters(), *model.named_buffers()]
         state = {name: trace.wrap(trace.value(x.detach(), name=name)) for name, x in held}
         out = inputs.call(lambda args, kwargs: functional_call(model, state, args, kwargs), tensors)
@@ -329,9 +330,9 @@ def _traces(model: Any, inputs: _Inputs) -> tuple[list[Any], Symbols]:
         every += [{**base, name: grown(size, i)} for i in (1, 3) for name, size in base.items()]
         every += [{name: grown(size, 2 + i) for i, (name, size) in enumerate(base.items())}] if base else []
         try:
-            found = [_traced(model, inputs, sizes) for sizes in every]
-            same_calls([one[0] for one in found])
-            return found, Symbols({name: tuple(sizes[name] for sizes in every) for name in base})
+            traced = [_traced(model, inputs, sizes) for sizes in every]
+            same_calls([pair[0] for pair in traced])
+            return traced, Symbols({name: tuple(sizes[name] for sizes in every) for name in base})
         except Exception as error:
             failed = failed or error
     raise failed  # type: ignore[misc]
@@ -342,17 +343,17 @@ def _made(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opset: int,
     from .. import __version__
     from ._graph import Graph, Ref
 
-    found, symbols = _traces(model, inputs)
-    traces = [one[0] for one in found]
-    values = list(zip(*(one[1] for one in found)))
+    traced, symbols = _traces(model, inputs)
+    traces = [each[0] for each in traced]
+    values = list(zip(*(each[1] for each in traced)))
     names = list(output_names or ())
-    unknown = sorted({*inputs.axes} - {*inputs.names, *names, *_output_names(found[0][2])})
+    unknown = sorted({*inputs.axes} - {*inputs.names, *names, *_output_names(traced[0][2])})
     if unknown:
         raise ArgumentError(
             f"onnx.export: dynamic_axes names {', '.join(unknown)}, which is no input or output; inputs are "
             f"{', '.join(inputs.names)}"
         )
-    names = names[: len(values)] + _output_names(found[0][2])[len(names) :]
+    names = names[: len(values)] + _output_names(traced[0][2])[len(names) :]
     numbers = {name: i for i, name in enumerate(inputs.names)}
     graph = Graph(onnx, traces, symbols, numbers, opset, folds)
     for name, axes in inputs.dynamic.items():
@@ -360,22 +361,24 @@ def _made(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opset: int,
             graph.axes.setdefault(symbol, (name, axis))
     graph.taken.update(names)
     graph.add_calls()
-    results = [graph.ref(list(same)) for same in values]
-    graph.name_outputs([one.name for one in results], names)
+    results = [graph.ref(list(alike)) for alike in values]
+    graph.name_outputs([each.name for each in results], names)
     graph.prune(names)
 
     def declared(name: str, ref: Ref) -> Any:
         shape = [graph.text_of(size) for size in ref.shape]
         return onnx.helper.make_tensor_value_info(name, graph.type_of(ref.dtype), shape)
 
-    given = [declared(name, Ref(name, [trace.values[i] for trace in traces])) for i, name in enumerate(inputs.names)]
-    made = onnx.helper.make_graph(
-        graph.nodes, type(model).__name__, given, [declared(*pair) for pair in zip(names, results)],
+    declared_inputs = [
+        declared(name, Ref(name, [trace.values[i] for trace in traces])) for i, name in enumerate(inputs.names)
+    ]
+    graph_proto = onnx.helper.make_graph(
+        graph.nodes, type(model).__name__, declared_inputs, [declared(*pair) for pair in zip(names, results)],
         list(graph.initializers.values()),
     )  # fmt: skip
     operators = [onnx.helper.make_opsetid("", opset)]
     return onnx.helper.make_model(
-        made, opset_imports=operators, ir_version=onnx.helper.find_min_ir_version_for(operators),
+        graph_proto, opset_imports=operators, ir_version=onnx.helper.find_min_ir_version_for(operators),
         producer_name="norch", producer_version=str(__version__),
     )  # fmt: skip
 

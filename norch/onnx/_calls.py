@@ -106,9 +106,9 @@ def _positions(g: Any, out: Any, x: Any) -> str:
 @entry("put")
 def _put(g: Any, out: Any, x: Any, at: Any, values: Any) -> str:
     """x with values at these positions."""
-    one = g.number_list([-1])
-    flat, places, given = (g.node("Reshape", each, one) for each in (x, at, g.cast(values, x.dtype)))
-    return g.reshape(g.node("ScatterElements", flat, places, given, axis=0), x.shape)
+    minus_one = g.number_list([-1])
+    flat, places, cast_values = (g.node("Reshape", each, minus_one) for each in (x, at, g.cast(values, x.dtype)))
+    return g.reshape(g.node("ScatterElements", flat, places, cast_values, axis=0), x.shape)
 
 
 @entry("permute")
@@ -169,7 +169,7 @@ def _slice(g: Any, out: Any, x: Any, dim: int, start: Any, stop: Any, step: int)
 
 @entry("narrow")
 def _narrow(g: Any, out: Any, x: Any, dim: int, start: Any, length: Any) -> str:
-    starts, lengths, sizes = (g.each(one) for one in (start, length, x.shape[dim]))
+    starts, lengths, sizes = (g.each(number) for number in (start, length, x.shape[dim]))
     stops = [(a if a >= 0 else a + n) + b for a, b, n in zip(starts, lengths, sizes)]
     return g.part(x, dim % x.ndim, start, None if stops == sizes else merged(stops), 1)
 
@@ -191,12 +191,12 @@ def _region(g: Any, out: Any, x: Any, index: Any) -> str:
             added.append(place)
             place += 1
         elif isinstance(first, slice):
-            bounds = [merged([getattr(one, which) for one in part]) for which in ("start", "stop")]
+            bounds = [merged([getattr(item, which) for item in part]) for which in ("start", "stop")]
             name = g.part(name, axis, bounds[0], bounds[1], 1 if first.step is None else int(first.step))
             axis, place = axis + 1, place + 1
         else:
             if x.ndim:
-                removed.append((axis, merged([int(one) for one in part])))
+                removed.append((axis, merged([int(item) for item in part])))
             axis += 1
     for axis, number in reversed(removed):
         name = g.node("Gather", name, g.scalar_of(number), axis=axis)
@@ -268,11 +268,11 @@ def _linear(g: Any, out: Any, x: Any, weight: Any, bias: Any, epilogue: int) -> 
 
 def _named(like: Any, name: str) -> Any:
     """The Ref of another value of the same shape and dtype."""
-    found = object.__new__(type(like))
+    result = object.__new__(type(like))
     for slot in type(like).__slots__:
-        setattr(found, slot, getattr(like, slot))
-    found.name = name
-    return found
+        setattr(result, slot, getattr(like, slot))
+    result.name = name
+    return result
 
 
 @entry("addmm")

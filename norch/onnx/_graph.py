@@ -35,7 +35,7 @@ class Ref:
         first = values[0].tensor
         self.name, self.number, self.example = name, values[0].number, first
         self.dtype: int = first._dtype
-        self.shape = [merged(sizes) for sizes in zip(*(lib.norch_shape(one.tensor) for one in values))]
+        self.shape = [merged(sizes) for sizes in zip(*(lib.norch_shape(value.tensor) for value in values))]
         self.ndim = first.ndim
 
     @property
@@ -63,7 +63,7 @@ class Graph:
         self.calls: tuple[Call, ...] = ()  # those whose rule runs, one of each trace
         self.factors: dict[str, Any] = {}  # x, weight and bias of results of linear()
         self._constants = {
-            one.number for one in traces[0].values if one.call is None and one.number not in inputs.values()
+            value.number for value in traces[0].values if value.call is None and value.number not in inputs.values()
         }
         self.axes: dict[str, tuple[str, int]] = {}  # the input and axis of each symbol
         self._ints: dict[Any, str] = {}
@@ -83,8 +83,8 @@ class Graph:
     def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
         """Adds a node; the name of its result, or a list of several. Inputs are names or Refs; "" for none."""
         names = [self.fresh(op.lower()) for _ in range(outputs)]
-        given = [x.name if isinstance(x, Ref) else x for x in inputs]
-        self.nodes.append(self.onnx.helper.make_node(op, given, names, name=names[0], **attributes))
+        input_names = [x.name if isinstance(x, Ref) else x for x in inputs]
+        self.nodes.append(self.onnx.helper.make_node(op, input_names, names, name=names[0], **attributes))
         return names[0] if outputs == 1 else names
 
     def step_of(self, op: str, dtype: int, ndim: int) -> Any:
@@ -119,8 +119,8 @@ class Graph:
 
     def indices(self) -> list[tuple[Any, ...]]:
         """The index of region(), of each trace, as a tuple."""
-        given = [call.arguments[1] for call in self.calls]
-        return [one if type(one) is tuple else (one,) for one in given]
+        listed = [call.arguments[1] for call in self.calls]
+        return [item if type(item) is tuple else (item,) for item in listed]
 
     def number_list(self, values: list[int]) -> str:
         """A 1-d constant of int64."""
@@ -131,8 +131,8 @@ class Graph:
         if key not in self._ints:
             from .. import tensor
 
-            made = tensor(list(values), dtype=DTYPES[dtype]).reshape(shape)
-            self._ints[key] = self.initializer(made, "constant")
+            value = tensor(list(values), dtype=DTYPES[dtype]).reshape(shape)
+            self._ints[key] = self.initializer(value, "constant")
         return self._ints[key]
 
     # ---- sizes -------------------------------------------------------------------------------------------------------
@@ -149,13 +149,13 @@ class Graph:
         if type(size) is int:
             return self.number_list([size])
         if size not in self._ints:
-            found = self.symbols.formula(size)  # type: ignore[arg-type]
-            if found is None:
+            formula = self.symbols.formula(size)  # type: ignore[arg-type]
+            if formula is None:
                 raise OnnxExporterError(
                     f"onnx.export: {self.call.name} at {self.call.line} computes {size} of dynamic sizes "
                     f"{self.symbols.of} by a formula that is not found; give an axis a fixed size"
                 )
-            terms, constant, divisor = found
+            terms, constant, divisor = formula
             total = ""
             for product, factor in terms.items():
                 names = [self.symbol(name) for name in product]
@@ -193,10 +193,10 @@ class Graph:
         """A size for the declaration of an input or output: a number or a name."""
         if type(size) is int:
             return size
-        found = self.symbols.formula(size)  # type: ignore[arg-type]
-        if found is None:
+        formula = self.symbols.formula(size)  # type: ignore[arg-type]
+        if formula is None:
             return None
-        terms, constant, divisor = found
+        terms, constant, divisor = formula
         parts = ["*".join((*([str(factor)] if factor != 1 else []), *names)) for names, factor in terms.items()]
         text = " + ".join([*parts, *([str(constant)] if constant else [])])
         return text if divisor == 1 else f"({text}) // {divisor}"
@@ -251,38 +251,38 @@ class Graph:
             name, tensor = values[0].name, values[0].tensor
             self.names[number] = self.initializer(tensor, name) if name else self._rebuilt(values)
         if not self.names[number]:
-            made = values[0].call
-            self.refuse(f"takes a result of {made.name} at {made.line} that its ONNX operator does not give")
+            call = values[0].call
+            self.refuse(f"takes a result of {call.name} at {call.line} that its ONNX operator does not give")
         return Ref(self.names[number], values)
 
     def _rebuilt(self, values: list[Value]) -> str:
         tensors = [value.tensor for value in values]
-        shapes = [lib.norch_shape(one) for one in tensors]
-        if all(shape == shapes[0] and bytes_of(one) == bytes_of(tensors[0]) for shape, one in zip(shapes, tensors)):
+        shapes = [lib.norch_shape(t) for t in tensors]
+        if all(shape == shapes[0] and bytes_of(t) == bytes_of(tensors[0]) for shape, t in zip(shapes, tensors)):
             return self.initializer(tensors[0], "constant")
         shape: list[Any] = [merged(sizes) for sizes in zip(*shapes)]
         dtype = tensors[0]._dtype
-        arrays = [one.double().numpy() if one._dtype != constants["INT64"] else one.numpy() for one in tensors]
-        found = self._uniform(arrays, dtype, shape) or self._range(arrays, dtype, shape)
-        found = found or self._band(arrays, dtype, shape)
-        if not found:
+        arrays = [t.double().numpy() if t._dtype != constants["INT64"] else t.numpy() for t in tensors]
+        ref = self._uniform(arrays, dtype, shape) or self._range(arrays, dtype, shape)
+        ref = ref or self._band(arrays, dtype, shape)
+        if not ref:
             raise OnnxExporterError(
                 f"onnx.export: a tensor that is used at {values[0].line} is made of dynamic sizes in a way that is not "
                 f"found (its shapes: {', '.join(map(str, shapes))}), or holds random numbers; register it as a buffer"
             )
-        return found
+        return ref
 
     def _expanded(self, name: str, shape: list[Any]) -> str:
         return self.node("Expand", name, self.ints(shape)) if shape else name
 
     def _uniform(self, arrays: list[Any], dtype: int, shape: list[Any]) -> str:
-        if not all(one.size and (one == one.flat[0]).all() for one in arrays):
+        if not all(array.size and (array == array.flat[0]).all() for array in arrays):
             return ""
-        value = merged(tuple(one.flat[0].item() for one in arrays))
+        value = merged(tuple(array.flat[0].item() for array in arrays))
         if type(value) is not tuple:
             return self._expanded(self.scalar(value, dtype), shape)
-        made = self._number(value, dtype)
-        return made and self._expanded(self.node("Reshape", made, self.number_list([])), shape)
+        number = self._number(value, dtype)
+        return number and self._expanded(self.node("Reshape", number, self.number_list([])), shape)
 
     def _number(self, values: tuple[float, ...], dtype: int) -> str:
         """Numbers of several traces that sizes give: c * f(size), where f is x, 1 / x, or the square root of either."""
@@ -294,8 +294,8 @@ class Graph:
             if any(value <= 0 for value in values):
                 break
             back = [value ** (1 / power) for value in values]
-            for factor in (back[0] / n for n in {one for size in self._products() for one in size[:1]}):
-                ints = tuple(round(one / factor) for one in back)
+            for factor in (back[0] / n for n in {first for size in self._products() for first in size[:1]}):
+                ints = tuple(round(first / factor) for first in back)
                 close = all(math.isclose(a / factor, b, rel_tol=1e-5) for a, b in zip(back, ints))
                 if close and self.symbols.formula(ints) is not None:
                     double = constants["FLOAT64"]
@@ -316,11 +316,11 @@ class Graph:
     def _range(self, arrays: list[Any], dtype: int, shape: list[Any]) -> str:
         """start + step * position along one axis."""
         for axis in range(len(shape)):
-            rows = [one.swapaxes(0, axis) for one in arrays]
-            rows = [one.reshape(len(one), -1) if one.size else one for one in rows]
-            if not all(one.size and (one == one[:, :1]).all() for one in rows):
+            rows = [array.swapaxes(0, axis) for array in arrays]
+            rows = [array.reshape(len(array), -1) if array.size else array for array in rows]
+            if not all(array.size and (array == array[:, :1]).all() for array in rows):
                 continue
-            lines = [one[:, 0] for one in rows]
+            lines = [array[:, 0] for array in rows]
             at, positions = self._positions(lines, shape[axis])
             longest, place = max(zip(lines, positions), key=lambda pair: len(pair[0]))
             far = place.argmax()
@@ -330,14 +330,14 @@ class Graph:
             if not all((abs(x - start - step * i) <= 1e-6).all() for x, i in zip(lines, positions)):
                 continue
             wide = dtype if DTYPES[dtype].kind in "fi" else constants["INT64"]
-            made = self.node("Cast", at(), to=self.type_of(wide))
-            made = self.node("Mul", made, self.scalar(step, wide)) if step != 1 else made
-            made = self.node("Add", made, self.scalar(start, wide)) if start else made
-            made = self.node("Cast", made, to=self.type_of(dtype))
+            cast = self.node("Cast", at(), to=self.type_of(wide))
+            cast = self.node("Mul", cast, self.scalar(step, wide)) if step != 1 else cast
+            cast = self.node("Add", cast, self.scalar(start, wide)) if start else cast
+            cast = self.node("Cast", cast, to=self.type_of(dtype))
             after = len(shape) - 1 - axis
             if after:
-                made = self.node("Unsqueeze", made, self.number_list(list(range(1, after + 1))))
-            return self._expanded(made, shape) if len(shape) > 1 else made
+                cast = self.node("Unsqueeze", cast, self.number_list(list(range(1, after + 1))))
+            return self._expanded(cast, shape) if len(shape) > 1 else cast
         return ""
 
     def _positions(self, lines: list[Any], size: Size) -> tuple[Any, list[Any]]:
@@ -359,16 +359,16 @@ class Graph:
         """One number where column - row >= k, and another elsewhere."""
         if len(shape) < 2:
             return ""
-        largest = max(arrays, key=lambda one: one.size)
+        largest = max(arrays, key=lambda array: array.size)
         if not largest.size:
             return ""
         last = largest.reshape(-1, *largest.shape[-2:])[0]
         below, above = last[-1, 0], last[0, -1]
         bounds = [k for k in range(1 - last.shape[0], last.shape[1] + 1) if self._is_band(last, below, above, k)]
         if not bounds or not all(
-            self._is_band(one.reshape(-1, *one.shape[-2:])[i], below, above, bounds[0])
-            for one in arrays
-            for i in range(math.prod(one.shape[:-2]))
+            self._is_band(array.reshape(-1, *array.shape[-2:])[i], below, above, bounds[0])
+            for array in arrays
+            for i in range(math.prod(array.shape[:-2]))
         ):
             return ""
         row = self.node("Unsqueeze", self.arange(shape[-2]), self.number_list([1]))
@@ -397,8 +397,8 @@ class Graph:
             if rule is None:
                 self.refuse("has no ONNX operator")
                 continue
-            arguments = [self._argument(same) for same in zip(*(call.arguments for call in self.calls))]
-            results = [Ref("", list(same)) for same in zip(*(call.results for call in self.calls))]
+            arguments = [self._argument(alike) for alike in zip(*(call.arguments for call in self.calls))]
+            results = [Ref("", list(alike)) for alike in zip(*(call.results for call in self.calls))]
             names = rule(self, results, *arguments)
             for result, name in zip(results, [names] if isinstance(names, str) else names):
                 self.names[result.number] = name
@@ -408,13 +408,13 @@ class Graph:
         if not self.folds or not all(number in self._constants for number in numbers_in(self.call.arguments)):
             return False
         if self.call.name in VIEWS:  # so that parameters keep their names
-            self._constants.update(one.number for one in self.call.results)
+            self._constants.update(r.number for r in self.call.results)
             return False
-        for same in zip(*(call.results for call in self.calls)):
-            tensors = [one.tensor for one in same]
-            if any(lib.norch_shape(one) != lib.norch_shape(tensors[0]) for one in tensors):
+        for alike in zip(*(call.results for call in self.calls)):
+            tensors = [r.tensor for r in alike]
+            if any(lib.norch_shape(r) != lib.norch_shape(tensors[0]) for r in tensors):
                 return False
-        self._constants.update(one.number for one in self.call.results)
+        self._constants.update(r.number for r in self.call.results)
         return True
 
     def _argument(self, same: tuple[Any, ...]) -> Any:
@@ -426,10 +426,10 @@ class Graph:
 
     def name_outputs(self, results: list[str], names: list[str]) -> None:
         """Gives values the names of outputs: a node's result takes the name, anything else gets a node Identity."""
-        made = {name for node in self.nodes for name in node.output}
+        written = {name for node in self.nodes for name in node.output}
         renamed: dict[str, str] = {}
         for result, name in zip(results, names):
-            if result in made and result not in renamed:
+            if result in written and result not in renamed:
                 renamed[result] = name
             else:
                 node = self.onnx.helper.make_node("Identity", [result], [name], name=name)
@@ -446,7 +446,7 @@ class Graph:
                 kept.append(node)
                 needed.update(node.input)
         self.nodes = kept[::-1]
-        self.initializers = {name: one for name, one in self.initializers.items() if name in needed}
+        self.initializers = {name: value for name, value in self.initializers.items() if name in needed}
 
 
 def bytes_of(tensor: Any) -> bytes:

@@ -18,8 +18,8 @@ def _scan(g: Any, out: Any, kind: int, x: Any, dim: int, reverse: bool) -> str:
     if kind == constants["SCAN_SUM"]:
         return g.node("CumSum", source, g.scalar(axis, _INT64), reverse=int(reverse))
     shape = [*x.shape[:axis], *x.shape[axis + 1 :]]
-    one = g.scalar(1, out[0].dtype)
-    first = g.node("Expand", one, g.ints(shape)) if shape else one
+    unit = g.scalar(1, out[0].dtype)
+    first = g.node("Expand", unit, g.ints(shape)) if shape else unit
     way = {"scan_input_axes": [axis], "scan_output_axes": [axis]}
     way.update({f"scan_{end}_directions": [int(reverse)] for end in ("input", "output")})
     body = g.step_of("Mul", out[0].dtype, len(shape))
@@ -107,9 +107,9 @@ def _index_get(g: Any, out: Any, x: Any, kind: int, indices: Any, axes: Any, nam
     if len(indices) == 1 and axes[0] == lead:
         return g.node("Gather", x, g.cast(indices[0], _INT64), axis=lead)
     source, _, at, ndim = _at(g, x, indices, axes)
-    found = g.node("GatherND", source, at)
+    gathered = g.node("GatherND", source, at)
     order = list(range(ndim, ndim + lead)) + list(range(ndim)) + list(range(ndim + lead, out[0].ndim))
-    return found if lead == 0 else g.node("Transpose", found, perm=order)
+    return gathered if lead == 0 else g.node("Transpose", gathered, perm=order)
 
 
 @entry("index_put")
@@ -120,14 +120,14 @@ def _index_put(
     rest = order[len(indices) :]
     counts = [size for i in range(ndim) for size in [_index_size(indices, i, ndim)]]
     shape = [*(x.shape[axis] for axis in rest[:lead]), *counts, *(x.shape[axis] for axis in rest[lead:])]
-    given = g.cast(values, x.dtype)
-    given = g.node("Expand", given, g.ints(shape)) if shape else given
+    cast_values = g.cast(values, x.dtype)
+    cast_values = g.node("Expand", cast_values, g.ints(shape)) if shape else cast_values
     if lead:
         perm = [*range(lead, lead + ndim), *range(lead), *range(lead + ndim, len(shape))]
-        given = g.node("Transpose", given, perm=perm)
-    found = g.node("ScatterND", source, at, given, reduction=_OF_KIND[kind])
+        cast_values = g.node("Transpose", cast_values, perm=perm)
+    scattered = g.node("ScatterND", source, at, cast_values, reduction=_OF_KIND[kind])
     back = [order.index(i) for i in range(x.ndim)]
-    return found if order == list(range(x.ndim)) else g.node("Transpose", found, perm=back)
+    return scattered if order == list(range(x.ndim)) else g.node("Transpose", scattered, perm=back)
 
 
 def _index_size(indices: Any, i: int, ndim: int) -> Any:

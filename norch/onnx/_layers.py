@@ -31,17 +31,17 @@ def _geometry(weight: Any, geometry: Any) -> dict[str, Any]:
 
 @entry("conv_input")
 def _conv_input(g: Any, out: Any, y: Any, weight: Any, bias: Any, geometry: Any, size: Any) -> str:
-    given = _geometry(weight, geometry)
+    attributes = _geometry(weight, geometry)
     extra = []
     for i, wanted in enumerate(size):
-        step, kernel, dilation = given["strides"][i], weight.shape[2 + i], given["dilations"][i]
+        step, kernel, dilation = attributes["strides"][i], weight.shape[2 + i], attributes["dilations"][i]
         inner = [step * (n - 1) + dilation * (kernel - 1) + 1 for n in g.each(y.shape[2 + i])]
-        padding = given["pads"][i] + given["pads"][2 + i]
-        found = {a - b + padding for a, b in zip(g.each(wanted), inner)}
-        if len(found) > 1:
+        padding = attributes["pads"][i] + attributes["pads"][2 + i]
+        paddings = {a - b + padding for a, b in zip(g.each(wanted), inner)}
+        if len(paddings) > 1:
             g.refuse("gives a size that no output_padding of ONNX's ConvTranspose gives")
-        extra.append(found.pop())
-    return g.node("ConvTranspose", y, weight, *([] if bias is None else [bias]), **given, output_padding=extra)
+        extra.append(paddings.pop())
+    return g.node("ConvTranspose", y, weight, *([] if bias is None else [bias]), **attributes, output_padding=extra)
 
 
 def _pooled(g: Any, x: Any, window: Any, op: str, outputs: int, **more: Any) -> Any:
@@ -62,12 +62,12 @@ def _pooled(g: Any, x: Any, window: Any, op: str, outputs: int, **more: Any) -> 
     images = x.name if x.ndim == 4 else g.node("Reshape", x, g.ints([-1, 1, *x.shape[-2:]]))
     if dilation != [1, 1]:
         more["dilations"] = dilation
-    found = g.node(op, images, kernel_shape=kernel, strides=stride, pads=[*before, *after], ceil_mode=ceil,
+    pooled = g.node(op, images, kernel_shape=kernel, strides=stride, pads=[*before, *after], ceil_mode=ceil,
                    outputs=outputs, **more)  # fmt: skip
     if x.ndim == 4:
-        return found
+        return pooled
     shape = g.ints([*x.shape[:-2], *result])
-    return g.node("Reshape", found, shape) if outputs == 1 else [g.node("Reshape", one, shape) for one in found]
+    return g.node("Reshape", pooled, shape) if outputs == 1 else [g.node("Reshape", out, shape) for out in pooled]
 
 
 def _divided(g: Any, x: Any, window: Any, op: str) -> Any:
@@ -138,7 +138,7 @@ def _cross_entropy(
 def _resample(g: Any, out: Any, x: Any, dim: int, index: Any, weights: Any) -> str:
     shape, parts = g.ints([-1, *[1] * (x.ndim - 1 - dim % x.ndim)]), []
     for tap in range(index.shape[0]):  # an index of -1 has the weight 0
-        places, factors = (g.node("Gather", one, g.scalar(tap, _INT64), axis=0) for one in (index, weights))
+        places, factors = (g.node("Gather", t, g.scalar(tap, _INT64), axis=0) for t in (index, weights))
         parts.append(g.node("Mul", g.node("Gather", x, places, axis=dim % x.ndim), g.node("Reshape", factors, shape)))
     return g.node("Sum", *parts)
 
@@ -172,9 +172,9 @@ def _normalize(g: Any, out: Any, x: Any, weight: Any, bias: Any, axes: int, eps:
 
 
 def _affine(g: Any, name: str, weight: Any, bias: Any, shape: Any) -> str:
-    for op, one in (("Mul", weight), ("Add", bias)):
-        if one is not None:
-            name = g.node(op, name, one if shape is None else g.reshape(one, shape))
+    for op, operand in (("Mul", weight), ("Add", bias)):
+        if operand is not None:
+            name = g.node(op, name, operand if shape is None else g.reshape(operand, shape))
     return name
 
 
@@ -209,26 +209,26 @@ def _recurrent(
     rows = g.number_list([gate * size + i for gate in order for i in range(size)])
     steps, count, width = from_x.shape
     x, w, b = from_x.name, None, None
-    made = g.factors.get(from_x.name)
-    if made is not None and made[1].shape[0] == width and made[0].dtype == from_x.dtype:
-        source, w_ref, b = made
+    factors = g.factors.get(from_x.name)
+    if factors is not None and factors[1].shape[0] == width and factors[0].dtype == from_x.dtype:
+        source, w_ref, b = factors
         x, w = g.reshape(source, [steps, count, source.shape[-1]]), w_ref.name
     if w is None:
         eye = [float(i == j) for i in range(width) for j in range(width)]
         w = g._constant((width, width), eye, from_x.dtype)
 
-    def ordered(one: str) -> str:
-        return g.node("Unsqueeze", g.node("Gather", one, rows, axis=0), g.number_list([0]))
+    def ordered(bias_ref: str) -> str:
+        return g.node("Unsqueeze", g.node("Gather", bias_ref, rows, axis=0), g.number_list([0]))
 
     zero = _ones(g, from_x, (width,), 0.0)
-    biases = [g.node("Gather", one.name if one is not None else zero, rows, axis=0) for one in (b, bias)]
+    biases = [g.node("Gather", bias_ref.name if bias_ref is not None else zero, rows, axis=0) for bias_ref in (b, bias)]
     both = g.node("Unsqueeze", g.node("Concat", *biases, axis=0), g.number_list([0]))
-    states = [g.node("Unsqueeze", one, g.number_list([0])) for one in (h, c) if one is not None]
-    given = {"hidden_size": size, "direction": "reverse" if reverse else "forward"}
+    states = [g.node("Unsqueeze", bias_ref, g.number_list([0])) for bias_ref in (h, c) if bias_ref is not None]
+    attributes = {"hidden_size": size, "direction": "reverse" if reverse else "forward"}
     inputs = [x, ordered(w), ordered(weight.name), both, "", *states]
     if c is None:
-        found = g.node("GRU", *inputs, outputs=2, linear_before_reset=1, **given)
+        outputs = g.node("GRU", *inputs, outputs=2, linear_before_reset=1, **attributes)
     else:
-        found = g.node("LSTM", *inputs, outputs=3, **given)
-    hs = g.node("Squeeze", found[0], g.number_list([1]))
-    return [hs, "", *found[2:]]
+        outputs = g.node("LSTM", *inputs, outputs=3, **attributes)
+    hs = g.node("Squeeze", outputs[0], g.number_list([1]))
+    return [hs, "", *outputs[2:]]

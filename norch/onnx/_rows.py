@@ -25,7 +25,7 @@ class _Row:
 
     def __call__(self, op: str, *given: Any, **attributes: Any) -> Any:
         """A node; numbers among its inputs become constants."""
-        names = [one if isinstance(one, str) else self.g.scalar(one, self.dtype) for one in given]
+        names = [operand if isinstance(operand, str) else self.g.scalar(operand, self.dtype) for operand in given]
         return self.g.node(op, *names, **attributes)
 
 
@@ -155,14 +155,14 @@ _TERNARY: dict[str, Callable[..., Any]] = {
 
 def _formula(g: Any, name: str, own: dict[str, Callable[..., Any]], dtype: int) -> Callable[..., Any]:
     kind = DTYPES[dtype].kind
-    found: Any = None
+    formula: Any = None
     if kind == "b":
-        found = _is(_BOOLS[name]) if name in _BOOLS else None
+        formula = _is(_BOOLS[name]) if name in _BOOLS else None
     elif kind in "iu":
-        found = _INTEGERS.get(name)
-    if found is None and kind != "c" and (kind != "b" or name == "where"):
-        found = own.get(name) or (_is(_SAME[name]) if name in _SAME else None)
-    return found or g.refuse(f"computes {name} of {DTYPES[dtype].name}, for which there is no ONNX operator")
+        formula = _INTEGERS.get(name)
+    if formula is None and kind != "c" and (kind != "b" or name == "where"):
+        formula = own.get(name) or (_is(_SAME[name]) if name in _SAME else None)
+    return formula or g.refuse(f"computes {name} of {DTYPES[dtype].name}, for which there is no ONNX operator")
 
 
 def unary(g: Any, out: Any, op: int, x: Any) -> str:
@@ -186,8 +186,8 @@ def binary(g: Any, out: Any, op: int, a: Any, b: Any) -> str:
         wide = lib.norch_result_type([a.example, b.example])
         if DTYPES[wide].kind == "b" and name not in ("eq", "ne"):
             wide = _INT32
-        found = g.node(_COMPARED[name], g.cast(a, wide), g.cast(b, wide))
-        return g.node("Not", found) if name == "ne" else found
+        result_ref = g.node(_COMPARED[name], g.cast(a, wide), g.cast(b, wide))
+        return g.node("Not", result_ref) if name == "ne" else result_ref
     dtype = out[0].dtype
     return _formula(g, name, _BINARY, dtype)(_Row(g, dtype), g.cast(a, dtype), g.cast(b, dtype))
 
@@ -211,7 +211,7 @@ def reduction(g: Any, out: Any, op: int, x: Any, axes: Any, keepdim: bool, dtype
     """A REDUCE row; no axes are all axes."""
     name = _NAMES[op]
     over = [axis % max(x.ndim, 1) for axis in axes] if axes else list(range(x.ndim))
-    given = {"keepdims": int(keepdim)}
+    attributes = {"keepdims": int(keepdim)}
     if name in ("argmax", "argmin"):
         return _extreme(g, name, x, over, bool(keepdim))
     result = out[0].dtype
@@ -221,32 +221,32 @@ def reduction(g: Any, out: Any, op: int, x: Any, axes: Any, keepdim: bool, dtype
     if name in ("any", "all") or (x.kind == "b" and name in ("amax", "amin")):
         greatest = "ReduceMax" if name in ("any", "amax") else "ReduceMin"
         truth = g.node("Cast", g.cast(x, _BOOL), to=g.type_of(_INT32))
-        return g.node("Cast", g.node(greatest, truth, at, **given), to=g.type_of(_BOOL))
+        return g.node("Cast", g.node(greatest, truth, at, **attributes), to=g.type_of(_BOOL))
     source = g.cast(x, result)
     if name in _REDUCED:
-        return g.node(_REDUCED[name], source, at, **given)
+        return g.node(_REDUCED[name], source, at, **attributes)
     if name == "nansum":
         if x.kind == "f":
             source = g.node("Where", g.node("IsNaN", source), g.scalar(0, result), source)
-        return g.node("ReduceSum", source, at, **given)
+        return g.node("ReduceSum", source, at, **attributes)
     if name == "mean_square":
-        return g.node("ReduceMean", g.node("Mul", source, source), at, **given)
+        return g.node("ReduceMean", g.node("Mul", source, source), at, **attributes)
     if name not in ("var", "std"):
         g.refuse(f"computes {name}, for which there is no ONNX operator")
     centered = g.node("Sub", source, g.node("ReduceMean", source, at, keepdims=1))
-    total = g.node("ReduceSum", g.node("Mul", centered, centered), at, **given)
+    total = g.node("ReduceSum", g.node("Mul", centered, centered), at, **attributes)
     traces = len(g.traces)
     counts = [1] * traces
     for axis in over:
         size = x.shape[axis]
         counts = [n * s for n, s in zip(counts, size if type(size) is tuple else (size,) * traces)]
     if len(set(counts)) == 1:
-        found = g.node("Div", total, g.scalar(max(counts[0] - param, 0), result))
+        quotient = g.node("Div", total, g.scalar(max(counts[0] - param, 0), result))
     else:
         count = g.node("Squeeze", g.size(tuple(counts)), g.number_list([0]))
         count = g.node("Sub", g.node("Cast", count, to=g.type_of(result)), g.scalar(param, result))
-        found = g.node("Div", total, g.node("Max", count, g.scalar(0, result)))
-    return g.node("Sqrt", found) if name == "std" else found
+        quotient = g.node("Div", total, g.node("Max", count, g.scalar(0, result)))
+    return g.node("Sqrt", quotient) if name == "std" else quotient
 
 
 def _extreme(g: Any, name: str, x: Any, over: list[int], keepdim: bool) -> str:

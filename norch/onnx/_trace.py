@@ -102,9 +102,9 @@ class Trace(Level):
 
     def value(self, tensor: Any, call: Any = None, name: str = "") -> Value:
         """A new Value of a plain tensor."""
-        one = Value(len(self.values), tensor, call, name)
-        self.values.append(one)
-        return one
+        noted = Value(len(self.values), tensor, call, name)
+        self.values.append(noted)
+        return noted
 
     def wrap(self, value: Value, into: Any = None) -> Any:
         """The batched tensor of a value."""
@@ -124,27 +124,27 @@ class Trace(Level):
                 self.constants[key] = x, self.value(lib.norch_clone(x) if x.ndim else x)  # x is kept, and so its id
                 self.constants[key][1].line = _line()
             return self.constants[key][1]
-        found = self._of.get(id(x._physical))
-        if found is None:
+        noted = self._of.get(id(x._physical))
+        if noted is None:
             raise OnnxExporterError(
                 f"onnx.export: an operation at {_line()} has no ONNX operator: it computes outside norch"
             )
-        value = found[1]
+        value = noted[1]
         if value.version != value.cell.version:  # it was written to, through this or another view
             cell, path = value.cell, value.path
             value = cell.root
             for name, *rest in path:
                 value = self._view(value, name, rest)
-            self._of[id(x._physical)] = found[0], value
+            self._of[id(x._physical)] = noted[0], value
         return value
 
     def _view(self, x: Value, name: str, rest: Any) -> Value:
         """The value of a call that takes a view, noted."""
-        one = Call(name, (x, *rest), _line())
-        out = self.value(getattr(lib, f"norch_{name}")(*_plain(one.arguments)), one)
+        call = Call(name, (x, *rest), _line())
+        out = self.value(getattr(lib, f"norch_{name}")(*_plain(call.arguments)), call)
         out.is_view_of(x.cell, (*x.path, (name, *rest)))
-        one.results.append(out)
-        self.calls.append(one)
+        call.results.append(out)
+        self.calls.append(call)
         return out
 
     def constant(self, x: Any) -> Any:
@@ -155,7 +155,7 @@ class Trace(Level):
         if isinstance(x, Handle):
             return self.given(x)
         if type(x) in (tuple, list):
-            return tuple([self._noted(one) for one in x])
+            return tuple([self._noted(item) for item in x])
         return x
 
     def notes(self, name: str, given: tuple[Any, ...]) -> Any:
@@ -166,33 +166,33 @@ class Trace(Level):
         if name in _QUESTIONS:
             return call(*_plain(self._noted(given)))
         if name == "item" or any(type(x) is Draws for x in given):
-            what = "asks for the number in a tensor" if name == "item" else "draws random numbers"
+            problem = "asks for the number in a tensor" if name == "item" else "draws random numbers"
             raise OnnxExporterError(
-                f"onnx.export: {name} at {_line()} {what}, of which an ONNX file would hold one alone"
+                f"onnx.export: {name} at {_line()} {problem}, of which an ONNX file would hold one alone"
             )
         at = _RESULTS.get(name, ())
         writes = name in _WRITES or (name in _MAY_WRITE and given[_MAY_WRITE[name]])
         if writes:
             return self._write(name, call, given)
         noted = tuple(x if i in at else self._noted(x) for i, x in enumerate(given))
-        one = Call(name, tuple(None if i in at else x for i, x in enumerate(noted)), _line())
+        noted_call = Call(name, tuple(None if i in at else x for i, x in enumerate(noted)), _line())
         out = call(*_plain(noted))
         if out is None and name == "region":
             return None
-        self.calls.append(one)
+        self.calls.append(noted_call)
         if out is not None and not isinstance(out, Handle):
-            raise OnnxExporterError(f"onnx.export: {name} at {one.line} has no ONNX operator")
+            raise OnnxExporterError(f"onnx.export: {name} at {noted_call.line} has no ONNX operator")
         if out is not None:
-            one.results.append(self.value(out, one))
+            noted_call.results.append(self.value(out, noted_call))
             first: Any = noted[0]
             if name in VIEWS and type(first) is Value and lib.norch_shares_storage(out, first.tensor):
-                one.results[0].is_view_of(first.cell, (*first.path, (name, *noted[1:])))
+                noted_call.results[0].is_view_of(first.cell, (*first.path, (name, *noted[1:])))
         # the tensors that it wrote to become values with elements of their own
         for i in at:
             if given[i] is not None:
-                one.results.append(self.value(lib.norch_clone(given[i]), one))
-                self.wrap(one.results[-1], given[i])
-        return None if out is None else self.wrap(one.results[0])
+                noted_call.results.append(self.value(lib.norch_clone(given[i]), noted_call))
+                self.wrap(noted_call.results[-1], given[i])
+        return None if out is None else self.wrap(noted_call.results[0])
 
     def _write(self, name: str, call: Any, given: tuple[Any, ...]) -> Any:
         """A call that writes to its first argument, in a copy, which that tensor then holds."""
@@ -206,10 +206,10 @@ class Trace(Level):
         old = noted[0]
         copy = lib.norch_clone(old.tensor)
         call(copy, *_plain(noted[1:]))
-        one = Call(name, noted, _line())
-        self.calls.append(one)
-        new = self.value(copy, one)
-        one.results.append(new)
+        noted_call = Call(name, noted, _line())
+        self.calls.append(noted_call)
+        new = self.value(copy, noted_call)
+        noted_call.results.append(new)
         cell = old.cell
         if old.path:
             new = self._whole(cell.root, old.path, new)
@@ -221,12 +221,12 @@ class Trace(Level):
 
     def _whole(self, root: Value, path: tuple[Any, ...], part: Value) -> Value:
         """The whole of which a part was written: its elements put where the same views of their positions say."""
-        one = Call("positions", (root,), _line())
+        call = Call("positions", (root,), _line())
         shape = lib.norch_shape(root.tensor)
         numbers: Any = lib.norch_arange(root.tensor._numel, _INT64, 0.0, 1.0, 0, 1)
-        at = self.value(lib.norch_view(numbers, shape), one)
-        one.results.append(at)
-        self.calls.append(one)
+        at = self.value(lib.norch_view(numbers, shape), call)
+        call.results.append(at)
+        self.calls.append(call)
         for name, *rest in path:
             at = self._view(at, name, rest)
         flat = lib.norch_view(lib.norch_clone(root.tensor), (-1,))
@@ -242,7 +242,7 @@ def _plain(x: Any) -> Any:
     """Arguments with the elements of values."""
     if type(x) is Value:
         return x.tensor
-    return tuple([_plain(one) for one in x]) if type(x) is tuple else x
+    return tuple([_plain(item) for item in x]) if type(x) is tuple else x
 
 
 # ---- integers of several traces --------------------------------------------------------------------------------------
@@ -263,10 +263,10 @@ class Symbols:
         products += [(a, b) for i, a in enumerate(names) for b in names[i:]]
 
         def each(product: tuple[str, ...]) -> list[int]:
-            found = [1] * count
+            powers = [1] * count
             for name in product:
-                found = [a * b for a, b in zip(found, self.of[name])]
-            return found
+                powers = [a * b for a, b in zip(powers, self.of[name])]
+            return powers
 
         linear: dict[tuple[str, ...], Any] = {}
         for i, name in enumerate(names):  # trace i + 1 differs from the first in this symbol alone
@@ -319,7 +319,7 @@ def numbers_in(x: Any) -> list[int]:
     """The numbers of all values among arguments."""
     if type(x) is Value:
         return [x.number]
-    return [number for one in x for number in numbers_in(one)] if type(x) is tuple else []
+    return [number for item in x for number in numbers_in(item)] if type(x) is tuple else []
 
 
 def _numbers(x: Any) -> Any:

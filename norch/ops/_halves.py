@@ -29,12 +29,12 @@ def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
     floats of several dtypes (mixed: the first one's)."""
     kind: Any = None
     for x in values:
-        for one in x if type(x) in (list, tuple) else (x,):
-            if not isinstance(one, Handle) or not (one.dtype.is_floating_point or one.dtype.is_complex):
+        for item in x if type(x) in (list, tuple) else (x,):
+            if not isinstance(item, Handle) or not (item.dtype.is_floating_point or item.dtype.is_complex):
                 continue
             if kind is None:
-                kind = one.dtype
-            elif one.dtype is not kind and not mixed:
+                kind = item.dtype
+            elif item.dtype is not kind and not mixed:
                 return None
     return kind if kind is not None and kind.code in HALVES else None
 

@@ -32,7 +32,7 @@ def others(values: Iterable[Any]) -> Iterator[Any]:
     """The values that are no tensors, lists and tuples among them replaced by their items."""
     for x in values:
         if isinstance(x, (list, tuple)):
-            yield from (one for one in x if not isinstance(one, Handle))
+            yield from (item for item in x if not isinstance(item, Handle))
         elif not isinstance(x, Handle):
             yield x
 

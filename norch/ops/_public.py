@@ -66,13 +66,13 @@ def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[fr
     """Removes the operations from the globals() of a module, so that the public form of each is made when it is first
     read. All at once would take a twentieth of the time of `import norch`. Returns their names, and a function f(name,
     function) that puts the public form there, also for operations that were not there before."""
-    plain = {name: one for name, one in namespace.items() if name[0] != "_" and is_operation(one, methods)}
+    plain = {name: thing for name, thing in namespace.items() if name[0] != "_" and is_operation(thing, methods)}
     for name in plain:
         del namespace[name]
 
     def put(name: str, function: Any = None) -> Any:
         function = plain.get(name, function)
-        alike = {one: other for one, other in plain.items() if other is function} or {name: function}
+        alike = {thing: other for thing, other in plain.items() if other is function} or {name: function}
         form = public_form(function, _name_of(function, name, alike), namespace["__name__"])
         namespace.update(dict.fromkeys(alike, form))
         return form
@@ -339,8 +339,8 @@ def _of_maker(function: Any) -> Any:
         try:
             if named and not _RARE.isdisjoint(named):
                 return _made_as_asked(function, arguments, requires_grad, **named)
-            made = function(*arguments, **named)
-            return made.requires_grad_(requires_grad) if requires_grad else made
+            tensor = function(*arguments, **named)
+            return tensor.requires_grad_(requires_grad) if requires_grad else tensor
         except RENAMED_ERRORS as error:
             error = renamed_error(error, function.__name__, (*arguments, *named.values()))  # type: ignore[assignment]
             named |= {"requires_grad": requires_grad} if requires_grad else {}

@@ -247,11 +247,11 @@ def scaled_dot_product_attention(
         if (out := in_autocast(scaled_dot_product_attention, query, key, value, *options)) is not None:
             return out
     name = "scaled_dot_product_attention"
-    for what, x in (("query", query), ("key", key), ("value", value)):
+    for argument, x in (("query", query), ("key", key), ("value", value)):
         if not isinstance(x, Handle):
-            raise TypeError(f"{name}: expected a tensor as {what}, not {type(x).__name__}")
+            raise TypeError(f"{name}: expected a tensor as {argument}, not {type(x).__name__}")
         if x.ndim < 2:
-            raise ShapeError(f"{name}: expected {what} of 2 or more dimensions, got shape {tuple(x.shape)}")
+            raise ShapeError(f"{name}: expected {argument} of 2 or more dimensions, got shape {tuple(x.shape)}")
     if not 0.0 <= dropout_p <= 1.0:
         raise ArgumentError(f"{name}: dropout_p is a probability, not {dropout_p}")
     if attn_mask is not None:

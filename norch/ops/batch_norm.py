@@ -43,9 +43,9 @@ def channels(name: str, x: Tensor, least: int, **tensors: Any) -> tuple[int, ...
     shape = lib.norch_shape(tensor_of(x, name))
     if len(shape) < least:
         raise ShapeError(f"{name}: expected {least} or more dimensions, got shape {shape}")
-    for what, one in tensors.items():
-        if one is not None and tuple(tensor_of(one, f"{name}: {what}").shape) != shape[1:2]:
-            raise ShapeError(f"{name}: {what} of shape {tuple(one.shape)} for {shape[1]} channels")
+    for argument, tensor in tensors.items():
+        if tensor is not None and tuple(tensor_of(tensor, f"{name}: {argument}").shape) != shape[1:2]:
+            raise ShapeError(f"{name}: {argument} of shape {tuple(tensor.shape)} for {shape[1]} channels")
     return shape
 
 
@@ -105,10 +105,7 @@ _BatchNorm = derivative(
 def _has_kernel(x: Tensor, *others: Tensor | None) -> bool:
     """Whether the kernel takes these: other dtypes and devices are promoted, or refused, by what it is composed of."""
     place = (x._dtype, x._device_type, x._device_index)
-    return all(
-        one is None or (one._contiguous and place == (one._dtype, one._device_type, one._device_index))
-        for one in others
-    )
+    return all(t is None or (t._contiguous and place == (t._dtype, t._device_type, t._device_index)) for t in others)
 
 
 def _of_batch(
@@ -131,9 +128,9 @@ def _of_batch(
     mean, variance = (lib.norch_empty((lib.norch_shape(x)[1],), *place) for _ in range(2))
     if _has_kernel(x, *running) and not isinstance(momentum, Handle):
         out = lib.norch_batch_norm(x, mean, variance, *running, weight, bias, momentum, eps)
-        for one in running:
-            if one is not None:
-                one._bump()
+        for statistic in running:
+            if statistic is not None:
+                statistic._bump()
     else:
         out = lib.norch_batch_norm(x, mean, variance, None, None, weight, bias, 0.0, eps)
         with no_grad():
@@ -165,8 +162,8 @@ def batch_norm(
             [ 1.]])
     """
     running = (running_mean, running_var)
-    others = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
-    shape = channels("batch_norm", input, 2, **others)
+    optional = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    shape = channels("batch_norm", input, 2, **optional)
     if eps < 0:
         raise ArgumentError(f"batch_norm: eps must not be negative, got {eps}")
     if input.dtype.itemsize == 2 and input.dtype.is_floating_point:  # @composed would write to copies of running_*
@@ -177,7 +174,7 @@ def batch_norm(
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: running_mean and running_var are needed unless training")
         recorded = mode.enabled and (running_mean.requires_grad or running_var.requires_grad)
-        if recorded or not (input.is_floating_point() and _has_kernel(input, *others.values())):
+        if recorded or not (input.is_floating_point() and _has_kernel(input, *optional.values())):
             return _composed(input, weight, bias, *running, eps, False)
         out = lib.norch_batch_norm(input, None, None, *running, weight, bias, 0.0, eps)
         return record(_BatchNorm, out, (input, weight, bias), (*running, eps, False))

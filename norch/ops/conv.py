@@ -118,25 +118,25 @@ def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
         listed *= axes
     if len(listed) != axes:
         raise ShapeError(f"{name}: {what} takes 1 or {axes} numbers, not {value}")
-    for one in listed:
-        if not hasattr(one, "__index__") or isinstance(one, bool):
+    for item in listed:
+        if not hasattr(item, "__index__") or isinstance(item, bool):
             raise TypeError(f"{name}: {what} takes integers, not {value!r}")
-    numbers = tuple(int64(one, f"{name}: {what}") for one in listed)  # tensors of a narrow dtype would wrap
+    numbers = tuple(int64(item, f"{name}: {what}") for item in listed)  # tensors of a narrow dtype would wrap
     if min(numbers, default=0) < 0:
         raise ArgumentError(f"{name}: negative {what} {value}")
     return numbers
 
 
 def check(name: str, axes: int, **tensors: Any) -> None:
-    for what, x in tensors.items():
-        if x is None and what == "bias":
+    for argument, x in tensors.items():
+        if x is None and argument == "bias":
             continue
         if not isinstance(x, Handle):
-            raise TypeError(f"{name}: expected a tensor as {what}, not {type(x).__name__}")
+            raise TypeError(f"{name}: expected a tensor as {argument}, not {type(x).__name__}")
         ndim = x.ndim
-        if ndim != axes + 2 if what == "weight" else what == "input" and ndim not in (axes + 1, axes + 2):
-            wanted = axes + 2 if what == "weight" else f"{axes + 1} (unbatched) or {axes + 2}"
-            raise ShapeError(f"{name}: expected {what} of {wanted} dimensions, got shape {tuple(x.shape)}")
+        if ndim != axes + 2 if argument == "weight" else argument == "input" and ndim not in (axes + 1, axes + 2):
+            wanted = axes + 2 if argument == "weight" else f"{axes + 1} (unbatched) or {axes + 2}"
+            raise ShapeError(f"{name}: expected {argument} of {wanted} dimensions, got shape {tuple(x.shape)}")
 
 
 def channels_fit(name: str, axes: int, x: Any, weight: Any, groups: int, wanted: int) -> None:
@@ -186,10 +186,10 @@ def paddings(name: str, padding: Any, weight: Tensor, stride: Any, dilation: Any
         return (0,) * axes, (0,) * axes
     if padding != "same":
         raise ArgumentError(f"{name}: padding is a number, 'valid' or 'same', not {padding!r}")
-    if any(one != 1 for one in stride):
+    if any(s != 1 for s in stride):
         raise ArgumentError(f"{name}: padding='same' needs a stride of 1, not {tuple(stride)}")
     total = [step * (size - 1) for step, size in zip(dilation, weight.shape[2:], strict=True)]
-    return [one // 2 for one in total], [one - one // 2 for one in total]
+    return [n // 2 for n in total], [n - n // 2 for n in total]
 
 
 def _of_parts(convolve: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:

@@ -278,8 +278,8 @@ def arange(
     (first, int_first), (step, int_step) = _double_and_int(start, "arange"), _double_and_int(step, "arange")
     for number in (start, int_first + (count - 1) * int_step) if 0 < count < 1 << 63 else ():
         check_fits(number, wanted, "arange")
-    made = lib.norch_arange(count, wanted.code, first, step, int_first, int_step)
-    return on_device(made, device)
+    numbers = lib.norch_arange(count, wanted.code, first, step, int_first, int_step)
+    return on_device(numbers, device)
 
 
 def _evenly_spaced(

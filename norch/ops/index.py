@@ -127,8 +127,8 @@ class MaskIndex(AdvancedIndex):
 
     def takes(self, x: Tensor, values: Tensor) -> bool:
         """Whether values lie side by side for the elements of x, which is contiguous."""
-        same = values._dtype == x._dtype and values._device_type == self.mask._device_type == x._device_type
-        return same and values.ndim == 1 and x.is_contiguous()
+        is_alike = values._dtype == x._dtype and values._device_type == self.mask._device_type == x._device_type
+        return is_alike and values.ndim == 1 and x.is_contiguous()
 
 
 def _read(x: Tensor, index: AdvancedIndex, kind: int) -> Tensor:
@@ -359,7 +359,7 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
     if index._numel != source._numel:
         raise ShapeError(f"put_: {index.numel()} indices and {source.numel()} values")
     on_one_device("put_", x, index)
-    index, source = (one if one.ndim == 1 else one.reshape(-1) for one in (index, source))
+    index, source = (t if t.ndim == 1 else t.reshape(-1) for t in (index, source))
     at, kind = AdvancedIndex((index,), (0,), 0), PUT_ADD if accumulate else PUT
     if x.is_contiguous():
         index_write(x if x.ndim == 1 else x.view(-1), at, source, kind)

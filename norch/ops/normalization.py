@@ -72,7 +72,7 @@ def _normalize_formula(x: Any, weight: Any, bias: Any, axes: int, eps: float, ce
     shape, dims = x.shape, tuple(range(-axes, 0))
     if axes < 0:  # (N, groups, channels, elements)
         x, dims = x.reshape(shape[0], -axes, shape[1] // -axes, -1), (2, 3)
-        weight, bias = (None if one is None else one.reshape(-axes, -1, 1) for one in (weight, bias))
+        weight, bias = (None if t is None else t.reshape(-axes, -1, 1) for t in (weight, bias))
     if centered:
         x = x - x.mean(dims, True)
     out = x * (x.square().mean(dims, True) + eps).rsqrt()
@@ -219,8 +219,8 @@ def instance_norm(
         options = running_mean, running_var, weight, bias, use_input_stats, momentum, eps
         if (out := in_autocast(instance_norm, input, *options)) is not None:
             return out
-    others = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
-    shape = channels("instance_norm", input, 3, **others)
+    optional = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    shape = channels("instance_norm", input, 3, **optional)
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     count = input.numel() // max(shape[0] * shape[1], 1)

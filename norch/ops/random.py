@@ -159,9 +159,9 @@ def _representable(low: Any, high: Any, dtype: DType) -> tuple[Any, Any]:
     exact = 1 << dtype.digits
     if dtype.kind != "f" or low >= high or (-exact <= low and high <= exact + 1):
         return low, high
-    for what, bound in (("low", low), ("high - 1", high - 1)):
+    for name_of, bound in (("low", low), ("high - 1", high - 1)):
         if abs(bound) > finfo(dtype).max:
-            raise ArgumentError(f"randint: {what} = {bound} is out of range for {dtype.name}")
+            raise ArgumentError(f"randint: {name_of} = {bound} is out of range for {dtype.name}")
     least, most = _least_from(low, dtype), _most_up_to(high - 1, dtype)
     if least > most:
         raise ArgumentError(f"randint: {dtype.name} holds no integer of [{low}, {high})")
@@ -252,8 +252,8 @@ def normal(
         mean, std = (x.item() if isinstance(x, Handle) and not x.ndim else x for x in (mean, std))
     check_numbers("normal", mean=mean, std=std)
     tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
-    given: list[Any] = [mean, std]
-    mean, std = (x.detach() if isinstance(x, Handle) else x for x in given)  # type: ignore[attr-defined]
+    parameters: list[Any] = [mean, std]
+    mean, std = (x.detach() if isinstance(x, Handle) else x for x in parameters)  # type: ignore[attr-defined]
     if (size is None) is (not tensors):
         raise TypeError("normal: takes a tensor of means or deviations, or else a size")
     if tensors:

@@ -64,8 +64,8 @@ def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
         if not lib.norch_recording():
             return quotient
     line, dim = (x.flatten(), 0) if axes is None or x.ndim == 0 else (x, axes[0])
-    others = products_of_others(line, dim) * products_of_others(line, dim, True)
-    product = expand_reduced(g, x, axes, keepdim) * others.reshape(x.shape)
+    products = products_of_others(line, dim) * products_of_others(line, dim, True)
+    product = expand_reduced(g, x, axes, keepdim) * products.reshape(x.shape)
     return product if quotient is None else product.where(has_zero, quotient)
 
 
@@ -193,9 +193,9 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
         return mean(x, dim, keepdim)  # raises the error
     if x.dtype.itemsize == 2:
         return nanmean(x.float(), dim, keepdim).to(x.dtype)
-    there, axes = eq(x, x), axes_of(dim)
-    x = where(there, x, 0)
-    total, count = sum_over(x, axes, keepdim), sum_over(there, axes, keepdim)
+    is_number, axes = eq(x, x), axes_of(dim)
+    x = where(is_number, x, 0)
+    total, count = sum_over(x, axes, keepdim), sum_over(is_number, axes, keepdim)
     whole = mean_over(x, axes, keepdim)  # finite where the sum overflows
     return where(isfinite(total), total / count, whole * (x.numel() / (total.numel() or 1) / count.to(x.dtype)))
 

@@ -38,7 +38,7 @@ def _composed(x: Any, dim: int, index: Any, weights: Any) -> Any:
     total: Any = None
     shape = [-1, *[1] * (x.ndim - 1 - dim % x.ndim)]
     for places, factors in zip(index.unbind(0), weights.unbind(0)):
-        taken = index_select(x, dim, places.clamp(min=0))
-        part = where(places.reshape(shape) < 0, 0.0, taken * factors.reshape(shape))
+        rows = index_select(x, dim, places.clamp(min=0))
+        part = where(places.reshape(shape) < 0, 0.0, rows * factors.reshape(shape))
         total = part if total is None else total + part
     return total

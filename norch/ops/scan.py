@@ -49,8 +49,8 @@ def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) ->
     positions = range(x.shape[dim])[:: 1 if reverse else -1]
     parts: list[Any] = []  # what follows each position, as a factor of the product up to there
     for position, last in zip(positions, (None, *positions)):
-        here = g.select(dim, position)
-        parts.append(here if last is None else here + parts[-1] * x.select(dim, last))
+        g_here = g.select(dim, position)
+        parts.append(g_here if last is None else g_here + parts[-1] * x.select(dim, last))
     tails = stack(parts if reverse else parts[::-1], dim)
     product = tails * products_of_others(x, dim, reverse)
     return product if quotient is None else product.where(has_zero, quotient)
@@ -216,8 +216,8 @@ def _inplace(function: Any) -> Any:
         check_writable(self, name)
         if dtype is not None and dtype_named(dtype) is not self.dtype:
             raise DTypeError(f"{name}: dtype {dtype} for a tensor of {self.dtype}")
-        same = {} if self.dtype.is_floating_point else {"dtype": self.dtype}  # integers would be added up in int64
-        result = function(snapshot(self) if mode.enabled else self, dim, **same)
+        options = {} if self.dtype.is_floating_point else {"dtype": self.dtype}  # integers would be added up in int64
+        result = function(snapshot(self) if mode.enabled else self, dim, **options)
         lib.norch_copy(self, result)
         node = result._node
         if node is not None and node.save_plan.out:  # of what was written, not of the result that was copied

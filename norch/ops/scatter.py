@@ -62,17 +62,17 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         raise DTypeError(f"take_along_dim: indices must be int64, not {indices.dtype.name}")
     if dim is None:
         return take(x, indices.reshape(-1))
-    shape, taken = lib.norch_shape(x), lib.norch_shape(indices)
-    if len(shape) != len(taken):
+    shape, index_shape = lib.norch_shape(x), lib.norch_shape(indices)
+    if len(shape) != len(index_shape):
         raise ShapeError(f"take_along_dim: indices of {indices.ndim} dimensions for a tensor of {x.ndim}")
     axis = axis_of(dim, len(shape), "take_along_dim")
     size = shape[axis] if shape else 1
     indices = where(indices < 0, indices + size, indices)
-    common = [a if i == axis or b == 1 else b for i, (a, b) in enumerate(zip(shape, taken))]
+    common = [a if i == axis or b == 1 else b for i, (a, b) in enumerate(zip(shape, index_shape))]
     if common != list(shape):
         x = x.expand(common)
-    if shape and tuple(common[:axis] + common[axis + 1 :]) != taken[:axis] + taken[axis + 1 :]:
-        common[axis] = taken[axis]
+    if shape and tuple(common[:axis] + common[axis + 1 :]) != index_shape[:axis] + index_shape[axis + 1 :]:
+        common[axis] = index_shape[axis]
         indices = indices.expand(common)
     return gather(x, dim, indices)
 

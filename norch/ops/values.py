@@ -253,9 +253,9 @@ def _from_buffer(data: Any) -> Tensor:
 
 
 def _dtype_of(kind: str | None, itemsize: int, shown: str) -> DType:
-    for one in DTYPES:
-        if one.kind == kind and one.itemsize == itemsize:
-            return one
+    for candidate in DTYPES:
+        if candidate.kind == kind and candidate.itemsize == itemsize:
+            return candidate
     raise DTypeError(f"tensor: elements of type {shown} have no dtype in norch; convert them first")
 
 

@@ -45,10 +45,10 @@ def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
             raise TypeError(f"sizes are given once, not as {shape!r} and as {keyword!r}")
         shape = (keyword,)
     if len(shape) == 1:
-        if type(one := shape[0]) is tuple:
-            return one
-        if not hasattr(one, "__index__") and hasattr(one, "__iter__"):
-            return tuple(one)
+        if type(first := shape[0]) is tuple:
+            return first
+        if not hasattr(first, "__index__") and hasattr(first, "__iter__"):
+            return tuple(first)
     return shape  # C looks at what they are, and names the call
 
 

@@ -104,7 +104,7 @@ class Averages(list[Average]):
     def _cells(self, rows: list[Average], width: int) -> list[list[str]]:
         cpu = sum(row.self_cpu_time_total for row in self) or 1.0
         device = sum(row.self_device_time_total for row in self) or 1.0
-        made: list[tuple[str, str, Callable[[Any], str]]] = [
+        columns: list[tuple[str, str, Callable[[Any], str]]] = [
             ("Name", "", lambda row: _cut(row.key, width)),
             ("Self CPU %", "", lambda row: f"{100 * row.self_cpu_time_total / cpu:.1f} %"),
             ("Self CPU", "", lambda row: _time(row.self_cpu_time_total)),
@@ -123,8 +123,8 @@ class Averages(list[Average]):
         ]
         return [
             [title, *map(cell, rows)]
-            for title, needs, cell in made
-            if all(one in self._columns for one in needs.split())
+            for title, needs, cell in columns
+            if all(need in self._columns for need in needs.split())
         ]
 
     def __str__(self) -> str:
@@ -156,16 +156,16 @@ def byte_text(count: int) -> str:
 
 def averaged(events: list[Event], by_shape: bool, by_stack: bool, by_module: bool) -> list[Average]:
     """The events with the same name, kind and further keys added up, in the order of their first ones."""
-    found: dict[Any, Average] = {}
+    averages: dict[Any, Average] = {}
     for event in events:
         key = (
             *(event.name, event.kind, event.device, event.shapes if by_shape else None),
             *(event.stack if by_stack else None, event.module if by_module else None),
         )
-        if key not in found:
-            found[key] = Average(event)
-        found[key].add(event)
-    for one in found.values():
-        one.stack, one.module = one.stack if by_stack else [], one.module if by_module else ""
-        one.input_shapes = one.input_shapes if by_shape else []
-    return list(found.values())
+        if key not in averages:
+            averages[key] = Average(event)
+        averages[key].add(event)
+    for average in averages.values():
+        average.stack, average.module = average.stack if by_stack else [], average.module if by_module else ""
+        average.input_shapes = average.input_shapes if by_shape else []
+    return list(averages.values())

@@ -63,16 +63,16 @@ class Event:
 def events_of(recorded: Recorded, with_flops: bool, activities: Iterable[str]) -> list[Event]:
     """All events, by their start; those inside others are their children too."""
     wanted = set(activities)
-    found = [Event(*one) for one in recorded.ranges]
+    events = [Event(*timed) for timed in recorded.ranges]
     forward = _Forward(recorded)
     for row in recorded.rows:
         event = _event(row, forward)
         if "cpu" in wanted or event.device != "cpu":
             event.flops *= with_flops
-            found.append(event)
-    found.sort(key=lambda event: (event.start, -event.end))
-    _nest(found)
-    return found
+            events.append(event)
+    events.sort(key=lambda event: (event.start, -event.end))
+    _nest(events)
+    return events
 
 
 def _event(row: tuple[Any, ...], forward: _Forward) -> Event:

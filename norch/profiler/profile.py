@@ -135,9 +135,9 @@ class profile:  # PyTorch's name
         wanted = supported_activities() if activities is None else set(activities)
         missing = wanted - supported_activities()
         if missing or not wanted:
-            named = ", ".join(sorted(str(one) for one in missing)) or "none"
+            named = ", ".join(sorted(str(activity) for activity in missing)) or "none"
             raise ArgumentError(f"profile: activities that are not available: {named}")
-        self._activities = {one.value for one in wanted}
+        self._activities = {activity.value for activity in wanted}
         self._schedule, self._on_trace_ready = schedule, on_trace_ready
         self._flags = SHAPES * bool(record_shapes) | MEMORY * bool(profile_memory)
         self._flags |= DEVICE_TIME * ("cuda" in self._activities)

@@ -111,19 +111,19 @@ class Recording:
     # ---- modules -------------------------------------------------------------------------------------------------
 
     def _enter(self, module: Module) -> Callable[[Any, bool], None]:
-        here = self._here
-        if not here.modules and here.root is not module:
-            here.root, kind = module, type(module).__name__
-            here.names = {id(one): f"{kind}.{name}" if name else kind for name, one in module.named_modules()}
-        name = here.names.get(id(module)) or f"{here.modules[-1] if here.modules else ''}.{type(module).__name__}"
-        here.modules.append(name)
+        state = self._here
+        if not state.modules and state.root is not module:
+            state.root, kind = module, type(module).__name__
+            state.names = {id(below): f"{kind}.{name}" if name else kind for name, below in module.named_modules()}
+        name = state.names.get(id(module)) or f"{state.modules[-1] if state.modules else ''}.{type(module).__name__}"
+        state.modules.append(name)
         self._note_module(name)
         start = lib.norch_profile_time()
 
         def leave(result: Any, raised: bool) -> None:
-            here.modules.pop()
+            state.modules.pop()
             self.add(f"{name} ({type(module).__name__})" if "." in name else name, "module", start, name)
-            self._note_module(here.modules[-1] if here.modules else "")
+            self._note_module(state.modules[-1] if state.modules else "")
 
         return leave
 

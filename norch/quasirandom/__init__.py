@@ -30,24 +30,24 @@ def _directions(dimension: int) -> list[list[int]]:
     from ._sobol_numbers import COUNTS, PACKED
 
     left = int.from_bytes(b85decode(PACKED), "little")
-    found = [[1 << (BITS - 1 - i) for i in range(BITS)]]
+    directions = [[1 << (BITS - 1 - i) for i in range(BITS)]]
     degrees = [degree for degree, count in enumerate(COUNTS, 1) for _ in range(count)]
     for s in degrees[: dimension - 1]:
-        taken = s - 1 + s * (s - 1) // 2
-        own, left = left & ((1 << taken) - 1), left >> taken
-        inner, own = own & ((1 << (s - 1)) - 1), own >> (s - 1)
+        used = s - 1 + s * (s - 1) // 2
+        initial, left = left & ((1 << used) - 1), left >> used
+        inner, initial = initial & ((1 << (s - 1)) - 1), initial >> (s - 1)
         v = [1 << (BITS - 1)]
         for i in range(1, s):
-            v.append(((own & ((1 << i) - 1)) << 1 | 1) << (BITS - 1 - i))
-            own >>= i
+            v.append(((initial & ((1 << i) - 1)) << 1 | 1) << (BITS - 1 - i))
+            initial >>= i
         for i in range(s, BITS):  # the recurrence of the polynomial, whose highest coefficients come first
             new = v[i - s] ^ v[i - s] >> s
             for k in range(1, s):
                 if inner >> (s - 1 - k) & 1:
                     new ^= v[i - k]
             v.append(new)
-        found.append(v)
-    return found
+        directions.append(v)
+    return directions
 
 
 class SobolEngine:
@@ -98,10 +98,10 @@ class SobolEngine:
         """The points first, first + 1, ... as integers, (count, dimension)."""
         index = arange(first, first + count, device="cpu")
         gray = (index ^ (index >> 1)).unsqueeze(-1)
-        found = self.shift.expand(count, self.dimension)
+        integers = self.shift.expand(count, self.dimension)
         for bit in range((first + count - 1).bit_length() if count else 0):
-            found = found ^ (gray >> bit & 1) * self.sobolstate[:, bit]
-        return found
+            integers = integers ^ (gray >> bit & 1) * self.sobolstate[:, bit]
+        return integers
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: DType | None = None) -> Tensor:
         """The next n points, (n, dimension), of dtype, by default the default one. ArgumentError after 2^30 points."""
@@ -135,9 +135,9 @@ class SobolEngine:
         return self
 
     def __repr__(self) -> str:
-        given: list[Any] = [f"dimension={self.dimension}"]
-        given += ["scramble=True"] * self.scramble + [f"seed={self.seed}"] * (self.seed is not None)
-        return f"SobolEngine({', '.join(given)})"
+        options: list[Any] = [f"dimension={self.dimension}"]
+        options += ["scramble=True"] * self.scramble + [f"seed={self.seed}"] * (self.seed is not None)
+        return f"SobolEngine({', '.join(options)})"
 
 
 publish(globals())

@@ -120,8 +120,8 @@ def _by_element(name: str, is_linear: bool) -> Callable[..., Any]:
     def compute(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
         x = input if is_linear else coalesced(input)
         at, values = indices_and_values(x)
-        found = getattr(Tensor, name)
-        return like(x, at, found.__get__(values) if isinstance(found, property) else found(values, *args, **kwargs))
+        method = getattr(Tensor, name)
+        return like(x, at, method.__get__(values) if isinstance(method, property) else method(values, *args, **kwargs))
 
     return compute
 
@@ -338,15 +338,15 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     if args and isinstance(args[0], Tensor):
         args = (args[0].device, args[0].dtype, *args[1:])
     at, values = indices_and_values(self)
-    found = values.to(*args, **kwargs)
-    return self if found is values else like(self, at.to(found.device), found)
+    converted = values.to(*args, **kwargs)
+    return self if converted is values else like(self, at.to(converted.device), converted)
 
 
 def _converted(name: str) -> Callable[..., Any]:
     def convert(self: Any, *args: Any, **kwargs: Any) -> Any:
         at, values = indices_and_values(self)
-        found = getattr(values, name)(*args, **kwargs)
-        return self if found is values else like(self, at.to(found.device), found)
+        result = getattr(values, name)(*args, **kwargs)
+        return self if result is values else like(self, at.to(result.device), result)
 
     return convert
 

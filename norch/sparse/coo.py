@@ -304,10 +304,10 @@ def values_at(x: Any, at: Tensor) -> Tensor:
         return indices_and_values(x)[1]
     if x.sparse_dim() != n:
         raise refusal(f"elements at coordinates of {n} dimensions, of one with {x.sparse_dim()} sparse dimensions")
-    own, values = indices_and_values(coalesced(x))
+    own_at, values = indices_and_values(coalesced(x))
     if not len(values):
         return values.sum(0, dtype=values.dtype).expand(at.shape[1], *values.shape[1:])  # zeros, with their history
-    where, found = find(flat_indices(own, x.shape), flat_indices(at, x.shape))
+    where, found = find(flat_indices(own_at, x.shape), flat_indices(at, x.shape))
     return values[where].where(found.view(-1, *[1] * x.dense_dim()), 0)  # a product would make NaN of an infinity
 
 

@@ -16,16 +16,16 @@ def summed(x: Any, dim: Any, keepdim: bool, dtype: Any, name: str) -> Any:
     """The sum over dimensions: dense where no sparse dimension is left, else sparse."""
     at, values = indices_and_values(x)
     n = x.sparse_dim()
-    dims = {axis(one, x.ndim, name) for one in (dim if isinstance(dim, (tuple, list)) else (dim,))}
-    inner = [one - n + 1 for one in dims if one >= n]
+    dims = {axis(d, x.ndim, name) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
+    inner = [d - n + 1 for d in dims if d >= n]
     values = values.sum(inner, keepdim, dtype=dtype) if inner else values if dtype is None else values.to(dtype)
-    shape = [1 if one in dims else size for one, size in enumerate(x.shape) if keepdim or one not in dims]
-    outer = [one for one in range(n) if one not in dims]
+    shape = [1 if d in dims else size for d, size in enumerate(x.shape) if keepdim or d not in dims]
+    outer = [d for d in range(n) if d not in dims]
     if len(outer) == n:
         return like(x, at, values, shape)
     if not outer:
         return values.sum(0, dtype=dtype).view(shape)
-    kept = at[outer] if not keepdim else at * at.new_tensor([[one in outer] for one in range(n)]).to(at.dtype)
+    kept = at[outer] if not keepdim else at * at.new_tensor([[d in outer] for d in range(n)]).to(at.dtype)
     return coalesced(unchecked(kept, values, shape))
 
 
@@ -68,8 +68,8 @@ def exponentials(x: Any, dim: int, dtype: Any, name: str) -> tuple[SparseTensor,
     if x.dtype.kind != "f":
         raise DTypeError(f"{name}: expected floats, not {x.dtype}")
     at, values = indices_and_values(x)
-    others = [one for one in range(x.sparse_dim()) if one != dim]
-    key = flat_indices(at[others], [x.shape[one] for one in others]) if others else at[0] * 0
+    other_dims = [d for d in range(x.sparse_dim()) if d != dim]
+    key = flat_indices(at[other_dims], [x.shape[d] for d in other_dims]) if other_dims else at[0] * 0
     order, starts, group = groups(key)
     place = group.new_empty(len(group)).index_copy_(0, order, group)  # of each element, the number of its slice
     count = int(starts.sum())
@@ -119,10 +119,10 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     """beta * input + alpha * (mat1 @ mat2)."""
     if isinstance(input, SparseTensor) or isinstance(mat2, SparseTensor):
         raise refusal("addmm of other than a dense, a sparse and a dense tensor")
-    found = product(mat1, mat2, "addmm")
-    input = input.expand(found.shape)  # noqa: A001  (which refuses what would make the result larger)
-    found = found if alpha == 1 else found * alpha
-    return found if beta == 0 else found + (input if beta == 1 else input * beta)
+    out = product(mat1, mat2, "addmm")
+    input = input.expand(out.shape)  # noqa: A001  (which refuses what would make the result larger)
+    out = out if alpha == 1 else out * alpha
+    return out if beta == 0 else out + (input if beta == 1 else input * beta)
 
 
 @implements("linear")
@@ -132,5 +132,5 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
         raise refusal("linear with a sparse bias")
     if weight.ndim != 2 or (isinstance(input, SparseTensor) and isinstance(weight, SparseTensor)):
         raise Error("linear: expected one of input and weight to be sparse, and weight to be a matrix")
-    found = product(input, weight.t(), "linear")
-    return found if bias is None else found + bias
+    out = product(input, weight.t(), "linear")
+    return out if bias is None else out + bias

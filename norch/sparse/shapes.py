@@ -19,20 +19,20 @@ from .coo import SparseTensor, equal_pairs, implements, indices_and_values, like
 def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
     """The dimensions in another order: sparse ones stay in front of dense ones."""
     wanted = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    order = [axis(one, input.ndim, "permute") for one in wanted]
+    order = [axis(d, input.ndim, "permute") for d in wanted]
     if sorted(order) != list(range(input.ndim)):
         raise ShapeError(f"permute: {tuple(wanted)} is no order of {input.ndim} dimensions")
     n = input.sparse_dim()
-    if any(one >= n for one in order[:n]):
+    if any(d >= n for d in order[:n]):
         raise Error("permute: transpositions between sparse and dense dimensions are not allowed")
     if order == list(range(input.ndim)):
         return input
     at, values = indices_and_values(input)
-    values = values.permute(0, *(one - n + 1 for one in order[n:]))
+    values = values.permute(0, *(d - n + 1 for d in order[n:]))
     return unchecked(
         at[order[:n]],
         values,
-        [input.shape[one] for one in order],
+        [input.shape[d] for d in order],
         False,
         input._distinct or at is not input._coordinates,
     )
@@ -87,32 +87,32 @@ def select(input: Any, dim: int, index: int) -> Any:  # noqa: A002
     shape = [*input.shape[:dim], *input.shape[dim + 1 :]]
     if dim >= n:
         return like(input, at, values.select(dim - n + 1, index), shape)
-    there = (at[dim] == index % size).nonzero().view(-1)
-    values = values.index_select(0, there)
+    chosen = (at[dim] == index % size).nonzero().view(-1)
+    values = values.index_select(0, chosen)
     if n == 1:
         return values.sum(0, dtype=values.dtype)
-    return unchecked(cat_dense([at[:dim], at[dim + 1 :]])[:, there], values, shape, False, input._distinct)
+    return unchecked(cat_dense([at[:dim], at[dim + 1 :]])[:, chosen], values, shape, False, input._distinct)
 
 
 @implements("__getitem__")
 def getitem(self: Any, index: Any) -> Any:
     """Integers, None, ... and whole slices."""
-    given = index if isinstance(index, tuple) else (index,)
-    used = sum(one is not None and not isinstance(one, EllipsisType) for one in given)
+    parts = index if isinstance(index, tuple) else (index,)
+    used = sum(part is not None and not isinstance(part, EllipsisType) for part in parts)
     if used > self.ndim:
         raise BoundsError(f"too many indices for a tensor of {self.ndim} dimensions")
     x, dim = self, 0
-    for one in given:
-        if isinstance(one, EllipsisType):
+    for part in parts:
+        if isinstance(part, EllipsisType):
             dim += self.ndim - used
-        elif one is None:
+        elif part is None:
             x, dim = x.unsqueeze(dim), dim + 1
-        elif one == slice(None):
+        elif part == slice(None):
             dim += 1
-        elif isinstance(one, bool) or not hasattr(one, "__index__") or (isinstance(one, Tensor) and one.ndim):
-            raise refusal(f"indexing by {type(one).__name__}")
+        elif isinstance(part, bool) or not hasattr(part, "__index__") or (isinstance(part, Tensor) and part.ndim):
+            raise refusal(f"indexing by {type(part).__name__}")
         else:
-            x = x.select(dim, one.__index__())
+            x = x.select(dim, part.__index__())
     return x
 
 
@@ -129,11 +129,11 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     index, size = index.view(-1).to(INT64), input.shape[dim]
     if len(index) and not 0 <= int(index.min()) <= int(index.max()) < size:
         raise BoundsError(f"index_select: an index is out of bounds for dimension {dim} with size {size}")
-    known, order = sort(at[dim], stable=True)
-    i, j = equal_pairs(known, index)
-    taken = order[i]
-    new = cat_dense([at[:dim, taken], j.unsqueeze(0), at[dim + 1 :, taken]])
-    return unchecked(new, values.index_select(0, taken), shape, False, input._distinct)
+    sorted_at, order = sort(at[dim], stable=True)
+    i, j = equal_pairs(sorted_at, index)
+    chosen = order[i]
+    new = cat_dense([at[:dim, chosen], j.unsqueeze(0), at[dim + 1 :, chosen]])
+    return unchecked(new, values.index_select(0, chosen), shape, False, input._distinct)
 
 
 @implements("unbind")

@@ -20,7 +20,9 @@ def _adaptive(name: str, axes: int, x: Tensor, output_size: Any) -> tuple[tuple[
     if len(shape) not in (axes + 1, axes + 2) or 0 in shape[-axes:]:
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, none empty, got {shape}")
     if isinstance(output_size, (tuple, list)) and None in output_size:
-        output_size = [size if one is None else one for one, size in zip(output_size, shape[-axes:], strict=False)]
+        output_size = [
+            size if wanted is None else wanted for wanted, size in zip(output_size, shape[-axes:], strict=False)
+        ]
     return shape, shape[-axes:] if output_size is None else per_axis(output_size, axes, name, "output_size")
 
 

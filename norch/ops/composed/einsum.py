@@ -331,13 +331,13 @@ def _sizes(name: str, inputs: tuple[Labels, ...], shapes: tuple[Any, ...]) -> di
     for k, (labels, shape) in enumerate(zip(inputs, shapes, strict=True)):
         in_operand: dict[int, int] = {}
         for label, size in zip(labels, shape, strict=True):
-            what = f"label {chr(label)!r}" if label >= 0 else f"dimension {label} of the ellipsis"
+            where = f"label {chr(label)!r}" if label >= 0 else f"dimension {label} of the ellipsis"
             if in_operand.setdefault(label, size) != size:
-                raise ShapeError(f"{name}: {what} has sizes {in_operand[label]} and {size} in operand {k}")
+                raise ShapeError(f"{name}: {where} has sizes {in_operand[label]} and {size} in operand {k}")
             if sizes.get(label, 1) == 1:
                 sizes[label], owner[label] = size, k
             elif size not in (1, sizes[label]):
                 raise ShapeError(
-                    f"{name}: {what} has size {sizes[label]} in operand {owner[label]} and size {size} in operand {k}"
+                    f"{name}: {where} has size {sizes[label]} in operand {owner[label]} and size {size} in operand {k}"
                 )
     return sizes

@@ -307,14 +307,14 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tenso
 
 def _axes(x: Tensor, axes: Sequence[Any], name: str) -> list[int]:
     """Axes as numbers from 0 on, each but once."""
-    found = []
-    for given in axes:
-        if not -x.ndim <= (number := int64(given, f"{name}: dimension")) < x.ndim:
+    result = []
+    for dim in axes:
+        if not -x.ndim <= (number := int64(dim, f"{name}: dimension")) < x.ndim:
             raise BoundsError(f"{name}: dimension {number} is out of range for shape {tuple(x.shape)}")
-        found.append(number % x.ndim)
-    if len(set(found)) != len(found):
+        result.append(number % x.ndim)
+    if len(set(result)) != len(result):
         raise ArgumentError(f"{name}: a dimension appears twice in {list(axes)}")
-    return found
+    return result
 
 
 def _over(a: Tensor, b: Tensor, of_a: list[int], of_b: list[int], name: str) -> Tensor:

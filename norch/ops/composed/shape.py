@@ -115,11 +115,11 @@ def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
         order = list(range(ndim))
         order.insert(axis(destination, ndim, "movedim"), order.pop(axis(source, ndim, "movedim")))
         return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
-    taken, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
-    if len(taken) != len(positions):
-        raise ShapeError(f"movedim: {len(taken)} axes to {len(positions)} positions")
-    order = [dim for dim in range(ndim) if dim not in taken]
-    for position, dim in sorted(zip(positions, taken)):
+    sources, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
+    if len(sources) != len(positions):
+        raise ShapeError(f"movedim: {len(sources)} axes to {len(positions)} positions")
+    order = [dim for dim in range(ndim) if dim not in sources]
+    for position, dim in sorted(zip(positions, sources)):
         order.insert(position, dim)
     return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
 

@@ -92,7 +92,7 @@ def ufunc(name: str) -> Callable[..., Any]:
     LinAlgError where LAPACK fails for one of the matrices. Warnings are suppressed.
     """
     np, (public, options, failure) = numpy(), _UFUNCS[name]
-    found: Any = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
+    routine: Any = getattr(getattr(np.linalg, "_umath_linalg", None), name, None)
 
     def fail(error: Any, flag: Any) -> None:
         raise np.linalg.LinAlgError(failure)
@@ -102,14 +102,14 @@ def ufunc(name: str) -> Callable[..., Any]:
 
     def run(*arrays: Any) -> Any:
         with np.errstate(**errors):
-            return found(*arrays)
+            return routine(*arrays)
 
     def run_public(*arrays: Any) -> Any:
         with np.errstate(all="ignore"):
-            made = getattr(np.linalg, public)(*arrays, **options)
-            return tuple(made) if isinstance(made, tuple) else made
+            result = getattr(np.linalg, public)(*arrays, **options)
+            return tuple(result) if isinstance(result, tuple) else result
 
-    return run_public if found is None else run
+    return run_public if routine is None else run
 
 
 # ---- routines of LAPACK on tensors ----------------------------------------------------------------------------------
@@ -338,15 +338,15 @@ def each(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
     """
     np = sys.modules["numpy"]
     if max(x.ndim for x in arrays) == 2:
-        one = function(*arrays, **options)
-        return tuple([np.asarray(x) for x in one]) if isinstance(one, tuple) else np.asarray(one)
+        result = function(*arrays, **options)
+        return tuple([np.asarray(x) for x in result]) if isinstance(result, tuple) else np.asarray(result)
     batch = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
     count = int(np.prod(batch, dtype=int))
     rows = [np.broadcast_to(x, batch + x.shape[-2:]).reshape((count, *x.shape[-2:])) for x in arrays]
     if count == 0:
         rows = [np.eye(*x.shape[-2:], dtype=x.dtype)[None] for x in arrays]
-    results = [function(*one, **options) for one in zip(*rows, strict=True)]
+    results = [function(*result, **options) for result in zip(*rows, strict=True)]
     if not isinstance(results[0], tuple):
-        results = [(one,) for one in results]
+        results = [(result,) for result in results]
     stacked = tuple(np.stack(part)[:count].reshape(batch + np.shape(part[0])) for part in zip(*results, strict=True))
     return stacked if len(stacked) > 1 else stacked[0]

@@ -114,13 +114,13 @@ def lobpcg(
         "tolerance": tolerance,
         "largest": largest is None or flag(largest, "lobpcg: largest"),
     }
-    others = [other for other in (B, iK) if other is not None]
+    operators = [other for other in (B, iK) if other is not None]
 
     def solved(a: Any, x: Any, *rest: Any) -> Any:
         b = rest[0] if B is not None else None
         return _pairs(a, x, b, rest[-1] if iK is not None else None, **options)
 
-    outs = call("lobpcg", lambda *arrays: each(solved, *arrays), A, X, *others, finite=True)
+    outs = call("lobpcg", lambda *arrays: each(solved, *arrays), A, X, *operators, finite=True)
     return record_factors(_Lobpcg, outs, A)  # type: ignore[return-value]
 
 
@@ -131,7 +131,7 @@ def _pairs(a: Any, x: Any, b: Any, inverse: Any, k: int, maxiter: int, tolerance
     from scipy.sparse.linalg import lobpcg  # type: ignore[import-untyped]
 
     dtype = a.dtype
-    a, x, b, inverse = (None if one is None else one.astype("float64") for one in (a, x, b, inverse))
+    a, x, b, inverse = (None if matrix is None else matrix.astype("float64") for matrix in (a, x, b, inverse))
     scale = np.linalg.norm(a @ x) / np.linalg.norm(x)  # PyTorch's norm of A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # no convergence: PyTorch does not warn

@@ -175,8 +175,8 @@ def _by_minors(A: Tensor) -> Tensor:
     where singular values are equal."""
     n = A.shape[-1]
     row, column = arange(n, device=A.device)[:, None], arange(n - 1, device=A.device)
-    others = column + (column >= row)  # (N, N - 1): all numbers but that of the row
-    minors = A[..., others, :][..., others].transpose(-3, -2)
+    other_columns = column + (column >= row)  # (N, N - 1): all numbers but that of the row
+    minors = A[..., other_columns, :][..., other_columns].transpose(-3, -2)
     cofactors = _det(minors)
     return cofactors.where((row + row.mT) % 2 == 0, -cofactors)
 
@@ -188,16 +188,16 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     inverse, info = inv_ex(A.detach())
     condition = A.detach().abs().sum(-2).amax(-1) * inverse.abs().sum(-2).amax(-1)
     regular = ((info == 0) & (condition < 1e6))[..., None, None]
-    one = eye(A.shape[-1], dtype=A.dtype, device=A.device)
+    identity = eye(A.shape[-1], dtype=A.dtype, device=A.device)
     if holds(regular):
         return det[..., None, None] * _inv(A).mT
-    of_regular = det[..., None, None] * _inv(A.where(regular, one)).mT
+    of_regular = det[..., None, None] * _inv(A.where(regular, identity)).mT
     if mode.enabled and A.shape[-1] <= _MOST_BY_MINORS:
         return of_regular.where(regular, _by_minors(A))
-    U, S, Vh = svd(A.where(~regular, one.cumsum(-1).tril()))  # whose singular values differ
-    others = products_of_others(S, -1) * products_of_others(S, -1, True)
+    U, S, Vh = svd(A.where(~regular, identity.cumsum(-1).tril()))  # whose singular values differ
+    products = products_of_others(S, -1) * products_of_others(S, -1, True)
     sign = _det(U.detach()) * _det(Vh.detach())
-    cofactors = matmul(U.conj() * others.to(U.dtype)[..., None, :], Vh.conj())
+    cofactors = matmul(U.conj() * products.to(U.dtype)[..., None, :], Vh.conj())
     return of_regular.where(regular, (sign / sign.abs())[..., None, None] * cofactors)
 
 
