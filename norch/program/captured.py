@@ -37,7 +37,7 @@ _MOST_UNUSED = 20  # how many recordings in a row may go unused before a warning
 
 _ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
 
-# {text in a refusal: advice to the user}
+# {start of a refusal: advice to the user}
 _ADVICE = {
     "Python reads the": "return the tensor, and read it after the call",
     "the shape of a result": "use where() or multiply by a mask, or leave this part out of the function",
@@ -212,7 +212,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
     # ---- calls that the latest recording does not fit ------------------------------------------------------------
 
     def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
-        # norch_recording: an enclosing captured function is traced. Within vmap, batching rules make other calls.
+        # norch_recording: an enclosing captured function is being traced. Inside vmap, batching rules make other calls.
         if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
         if saved_hooks.are_active() or _is_overridden():
@@ -282,12 +282,12 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 lib.norch_record_cancel(recording)
 
     def _leave_stored(self, trace: Trace, program: Program, results: Any, leaves: tuple[Any, ...]) -> None:
-        """Puts copies where the function has put tensors of the recording, if replays will write to these."""
+        """Replaces tensors of the recording that the function has stored by copies, if replays will write to them."""
         if trace.stores and self._programs and self._programs[0] is program:
             trace.stores(tuple(results), leaves)
 
     def _is_for_once(self, why: str) -> bool:
-        """Whether a call alone is not recorded: the program has given a gradient that is there no longer."""
+        """Whether only this call is not recorded, because the program has set a gradient that is gone by now."""
         return bool(self._programs) and why.startswith("a gradient from before")
 
     def _refused(self, why: str, out: Any) -> Any:
@@ -327,7 +327,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             self._warn_of_effects(program.trace)
             program.trace = None
             self._candidates = [candidate for candidate in self._candidates if candidate is not same]
-            outdated = [  # the same calls on other memory, of tensors that were replaced
+            outdated = [  # the same calls on other memory, because tensors were replaced
                 other
                 for other in self._matching(self._programs, program.in_tree, leaves)
                 if lib.norch_differs(other.recording, program.recording, True) < 0
@@ -363,7 +363,7 @@ def _is_in_graph(x: Any) -> bool:
 
 
 def unfit_result(recording: Any, results: list[Any]) -> str | None:
-    """What a result that the function makes is beside its elements and its graph: a replay makes plain tensors."""
+    """Why a replay, which makes plain tensors, cannot return results like these; None if it can."""
     for x in results:
         if lib.norch_is_external(recording, x):
             continue
@@ -383,8 +383,8 @@ def _name_of(function: Any) -> str:
 
 
 def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The structure of the arguments, with the setting of autocast where it is on, and their leaves. It is the key of a
-    recording."""
+    """The structure of the arguments, with the setting of autocast if it is on, and their leaves. The
+    structure is the key of a recording."""
     leaves: list[Any] = []
     in_tree = flatten((args, kwargs), leaves)
     casts = current().effect
@@ -411,7 +411,7 @@ def refusal_of(recording: Any) -> str:
 
 def advised(text: str) -> str:
     for start, advice in _ADVICE.items():
-        if start in text and "\n  " not in text:  # the name of an operation may precede it
+        if start in text and "\n  " not in text:  # the name of an operation may come before it
             return f"{text if start.startswith('is') else text[text.index(start) :]}; {advice}"
     return text
 
@@ -436,7 +436,7 @@ def explained(error: CaptureError, function: Any, verb: str, recording: Any) -> 
 
 
 def each_once(function: Callable[[Any], Any], results: Iterable[Any]) -> list[Any]:
-    """function(result) of each, once for those that are one object."""
+    """function(result) for each result, called once for results that are the same object."""
     by_id: dict[int, Any] = {}
     for x in results:
         if id(x) not in by_id:

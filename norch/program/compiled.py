@@ -88,9 +88,9 @@ class CompiledFunction(CapturedFunction):
 
     def reset(self) -> None:
         super().reset()
-        self._eager: set[Any] = set()  # kinds of calls that are left alone
-        self._fruitless: dict[Any, int] = {}  # of each kind the calls in a row that were recorded in vain
-        self._wanted: dict[Any, set[int]] = {}  # of each kind the results whose gradients were asked for
+        self._eager: set[Any] = set()  # kinds of calls that are not recorded
+        self._fruitless: dict[Any, int] = {}  # for each kind, how many calls in a row were recorded in vain
+        self._wanted: dict[Any, set[int]] = {}  # for each kind, the results whose gradients were requested
         self._warned = False
 
     def _replayed(self, program: Program, out: Any, leaves: tuple[Any, ...]) -> Any:
@@ -155,7 +155,7 @@ class CompiledFunction(CapturedFunction):
                 lib.norch_record_cancel(recording)
 
     def _finish(self, kind: Any, out_tree: Any, node: TracedNode, outs: list[Any]) -> None:
-        """Both parts of a call are recorded; without gradients, if nobody called backward()."""
+        """Ends the recording of both parts of a call, or of the function alone if nobody called backward()."""
         recording, traced, leaves = node.recording, node.traced, node.leaves
         gradients = [g for g in node.gradients or () if g is not None]
         if kind in self._eager:
@@ -190,7 +190,7 @@ class CompiledFunction(CapturedFunction):
             self._refused(refusal or next(iter(program.trace.changes.values()), vain), None, kind)
 
     def _refused(self, why: str, out: Any, kind: Any = None) -> Any:
-        """Calls of this kind are left alone from here on."""
+        """Stops recording calls of this kind."""
         if self.strict:
             raise CaptureError(f"{self._verb}: {why}")
         self._eager.add(kind)

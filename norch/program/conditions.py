@@ -1,12 +1,12 @@
-"""Conditions of a replay on values of Python, as rows:
+"""Conditions of a replay on Python values, as rows:
 
     (container, ITEM, key, value)     container[key] of a dict, a list or a cell is value; without value: it is absent
     (container, SIZE, size)           so many entries
     (dict, KEYS, None, keys)          these keys, in this order
     (object, FIELD, offset, value)    the pointer at that offset, such as a slot
     (callable, CALL, 0)               it returns True
-    (callable, CALL, offset, class)   it returns True; it is not called while the version of the class, which stands at
-                                      that offset, is that of the last call
+    (callable, CALL, offset, class)   it returns True; it is not called while the version of the class, at that offset,
+                                      has not changed since the last call
 
 Values are the same if they are identical, or equal numbers or texts of one type (csrc/python/capture/guards.c).
 """
@@ -24,11 +24,11 @@ from .fields import is_a, offset_of, offset_of_dict
 ITEM, SIZE, KEYS, FIELD, CALL = range(5)
 Row = tuple[Any, ...]
 Place = tuple[str, int]  # file and line that read something
-absent: Any = object()  # stands for the value of what is not there
+absent: Any = object()  # the value of a key that is absent
 
 
 class Unchanged:
-    """A guard in Python: that take(value) still gives the same, or still raises an exception of the same class."""
+    """A guard in Python: take(value) still returns the same, or still raises an exception of the same class."""
 
     __slots__ = ("before", "take", "value")
 
@@ -49,7 +49,7 @@ def _taken(take: Callable[[Any], Any], value: Any) -> tuple[Any, ...]:
 
 
 class ClassUnchanged:
-    """A guard in Python: that these guards of the dicts of a class and its bases hold."""
+    """A guard in Python: these guards of the dicts of a class and its bases hold."""
 
     __slots__ = ("cls", "rows")
 
@@ -71,7 +71,7 @@ def changes(rows: list[Row]) -> Iterator[Row]:
 
 
 def found_by(container: Any, key: Any) -> Any:
-    """What a guard of the kind ITEM finds."""
+    """The value that a guard of the kind ITEM finds."""
     try:
         return container.cell_contents if type(container) is CellType else container[key]
     except (LookupError, ValueError):
@@ -126,7 +126,7 @@ def dict_of_class(cls: type) -> dict[str, Any]:
 
 
 def guard_of_bases(cls: type) -> Row:
-    """The guard that a class has the bases that it had."""
+    """The guard that the bases of a class have not changed."""
     slot = type.__dict__["__mro__"]
     if type(slot) is MemberDescriptorType:
         return cls, FIELD, offset_of(slot), cls.__mro__
@@ -134,7 +134,7 @@ def guard_of_bases(cls: type) -> Row:
 
 
 def guard_of_dict(x: Any, attributes: dict[str, Any]) -> Row:
-    """The guard that an object has the dict that it had: c.__dict__ = {} replaces it."""
+    """The guard that the dict of an object was not replaced, as by c.__dict__ = {}."""
     offset = offset_of_dict(x, attributes)
     if offset is None:
         return Unchanged(lambda x: (dict_of(x),), x), CALL, 0

@@ -1,4 +1,4 @@
-"""Guards: every value of Python that a recorded function read is compared before a replay, or the function is refused.
+"""Guards: every Python value that a recorded function read is compared before a replay, or the function is refused.
 
     Frames           Guards.collect()            Walk                           Containers           C
     code that ran,   variables that this code    goes along what these hold:    entries of lists,    compares rows
@@ -49,7 +49,7 @@ class Guards(Walk):
         self, function: Any, arguments: Iterable[Any], walked: dict[Node, list[Any] | None], is_joint: bool
     ) -> None:
         """Finds the guards. walked: the nodes from before the function that backward() went through, and their hooks.
-        Raises Refused, and ComputedNames if they are to be found again, with computes_names."""
+        Raises Refused, or ComputedNames if they must be found again with computes_names."""
         self._note_names()
         for name in _UNSEEN & self.names:
             raise Refused(f"it reads {name} of a tensor, which a replay does not set", self._place_of_name(name))
@@ -88,7 +88,7 @@ class Guards(Walk):
         self._walk()
 
     def _guard_reports(self, place: Place | None) -> None:
-        """Guards what decides whether loggers and warnings do something: levels, handlers, filters."""
+        """Guards the levels, handlers and filters that decide whether loggers and warnings do something."""
         for logger in self._frames.loggers:
             self._reach(logger, place)
             self._reports(logger.manager, place)
@@ -128,7 +128,7 @@ class Guards(Walk):
                 self._reach(called, place_of_function(called) or place)
 
     def _check_argument(self, x: Any, is_joint: bool) -> None:
-        """Refuses what is read of a tensor that another call passes another for."""
+        """Refuses reads of a tensor for which another call passes a different one."""
         if "grad" in self.names and x._grad is not None and (is_joint or not x.requires_grad):
             raise Refused("it reads .grad of an argument", self._place_of_name("grad"))
         read = [name for name in x.__dict__ if self.reads_optional_attributes or name in self.names]
@@ -166,7 +166,7 @@ class Guards(Walk):
                 self._texts.update(dict.fromkeys(reads.texts, place_of(code.co_firstlineno)))
 
     def _read_definitions(self, reads: Any, variables: dict[str, Any], place: Place | None) -> None:
-        """Guards what norch's layers call against other functions that a program puts there."""
+        """Guards the functions that norch's layers call, which a program may replace."""
         for one in reads.variables:
             if one.kind == "global" and one.name in variables:
                 kind = type(value := variables[one.name])
@@ -221,7 +221,7 @@ class Guards(Walk):
             self._read_texts(variables, reads.texts, place_of(code.co_firstlineno))
 
     def _find_functions(self) -> None:
-        """Reaches functions that ran, but that the walk has not found: no variable or attribute holds them."""
+        """Adds functions that ran but were not found by the walk, because no variable or attribute holds them."""
         inner: set[int] = set()
         for _, code, _, _, _ in self._frames.reads():
             note_inner(code, inner)

@@ -1,17 +1,16 @@
-"""Trace: what Python notes while a function is recorded. C records the calls of the library (norch.Recording).
+"""Trace: Python's notes while a function is recorded. C records the calls of the library (norch.Recording).
 
 before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts
 watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
-frames                 the code of Python that ran
+frames                 the Python code that ran
 guards                 conditions for a replay: the rows of conditions.py
 backward_guards        those for a replay of the backward part, where function and gradient are two parts
 places                 {id of a container of guards: file and line that read it}; places_of_names: of attributes
 candidates             recordings of earlier calls with such arguments, whose guards held before this one
-written                what the function writes to and does not read
-stores                 the tensors that it puts there, to put them there again after a replay
-effects, appends       {name of what it has changed there, which a replay does not: file and line}; the second where
-                       it only appends
-changes                {recording of an earlier call: why this call shows that it cannot be replayed}
+written                the places that the function writes to and does not read
+stores                 the tensors that it stores there, which each replay stores again
+effects, appends       {name of a change there that a replay does not make: file and line}; appends: only appended to
+changes                {recording of an earlier call: the reason, seen in this call, that it cannot be replayed}
 modules                {id: module} of the modules that were called
 keep_alive             objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
 generators             (state, seed, counter) of each generator before its first random numbers
@@ -47,7 +46,7 @@ from .guards import Guards
 from .tree import flatten, is_tensor
 from .written import Source, Stores, Where, Written, are_alike, argument_of, is_tree, tensors_in
 
-# What is read of tensors by these names; the numbers are those of csrc/python/capture/recording.h.
+# The properties of tensors that are read by these names; the numbers are those of csrc/python/capture/recording.h.
 _READS = {
     1: frozenset(("grad",)),
     2: frozenset(("is_leaf", "grad_fn", "retains_grad", "output_nr")),
@@ -56,12 +55,12 @@ _READS = {
 }
 _READS_ATTRIBUTES = 16
 _NODE, _GRAD = (offset_of(getattr(Tensor, name)) for name in ("_node", "_grad"))
-_LEAST_ID = 1 << 12  # no object lies in the first page
+_LEAST_ID = 1 << 12  # no object is in the first page of memory
 _ADDRESSES = (1 << hash_info.width) - 1  # 32 bits in WebAssembly
 
 
 class Trace:
-    """See above. here.trace is the trace that is under way in this thread (norch/_package/recording.py)."""
+    """See above. here.trace is the current trace of this thread (norch/_package/recording.py)."""
 
     def __init__(self, is_joint: bool = False) -> None:
         name_nvrtc()
@@ -156,13 +155,13 @@ class Trace:
     # ---- guards ----------------------------------------------------------------------------------------------------
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
-        """Adds guards for all that Python read. A text: what it read cannot be compared."""
+        """Adds guards for everything that Python read. Returns a text if some of it cannot be compared."""
         for name, value in vars(devices).items():
             self.guard(vars(devices), name, value)
         return self._add_guards(self.guards, recording, function, leaves)
 
     def add_backward_guards(self, recording: Any) -> str | None:
-        """Adds guards for all that Python read in the backward part."""
+        """Adds guards for everything that Python read in the backward part."""
         return self._add_guards(self.backward_guards, recording, None, ())
 
     def _add_guards(self, rows: list[Row], recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
@@ -240,8 +239,8 @@ class Trace:
                     self.keep_alive.append(alias(x))  # so that replays write to its memory
 
     def _note_stores(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
-        """Notes what the function has put somewhere. A tensor that it has made is such; another value, if it is not
-        what the run before left there. What both left there may be from before: then it is a condition."""
+        """Notes the values that the function has stored: tensors that it has made, and other values that differ from
+        those of the run before. A value that both runs left may be older than the function; then it is a condition."""
         earlier = candidates[-1].trace.written if candidates else []
         before = {where: one for w in earlier for where, one in w.before.items()}
         left = {where: value for w in self.written for where, value in w.places()}
@@ -257,21 +256,21 @@ class Trace:
                 self._add_store(recording, where, value, has_tree, leaves, results)
             elif is_a(value, Handle) and where in before and not is_new:
                 self.guards.append(where.row(value))
-                same = [leaves[i] for i in positions]  # in each call
+                same = [leaves[i] for i in positions]  # the same arguments in each call
                 lib.norch_record_read(recording, same, 0, [])
 
     def _add_store(
         self, recording: Any, where: Where, value: Any, has_tree: bool, leaves: tuple[Any, ...], results: list[Any]
     ) -> None:
         tensors = tensors_in(value)
-        is_condition = any(row[-1] is value for row in self.guards)  # that it is there: the function reads it, too
+        is_condition = any(row[-1] is value for row in self.guards)  # the function also reads that place
         if has_tree and not is_condition:
             held: list[Any] = []
             flatten(value, held, is_tensor)
             self.stores.add(where, value, [Source(x, recording, results, leaves) for x in held])
         else:
             self.stores.add(where, value, None)
-            self.keep_alive += [alias(x) for x in tensors if any(x is one for one in results)]  # replays write there
+            self.keep_alive += [alias(x) for x in tensors if any(x is one for one in results)]  # replays write to these
 
     def place_of(self, row: Row) -> Place | None:
         """File and line that read what a guard compares."""
@@ -297,19 +296,19 @@ def _rows_of_module(module: Module) -> Iterator[Row]:
 
 
 def _note_module(module: Module) -> None:
-    """Notes that a module is called, if this thread traces."""
+    """Notes the call of a module, if this thread traces."""
     if here.trace is not None:
         here.trace.modules[id(module)] = module
 
 
 def _by_container(guards: list[Row]) -> list[Row]:
-    """The guards without repetitions, and with those of each container next to each other."""
+    """The guards without repetitions, sorted so that those of a container follow each other."""
     once = {(id(row[0]), row[1], row[2] if type(row[2]) in (str, int) else (id(row[2]),)): row for row in guards}
     return sorted(once.values(), key=lambda row: (id(row[0]), row[1] >= FIELD))
 
 
 def _ids_in(guards: list[Row]) -> list[int]:
-    """The numbers in guards that may be id() or hash() of a tensor, as such ids."""
+    """The ids of tensors that numbers in guards may be, as id() or hash()."""
     ids: set[int] = set()
     values = [one for row in guards for one in (row[0].before if type(row[0]) is Unchanged else row[2:])]
     values += [one for row in guards if type(row[0]) is ClassUnchanged for inner in row[0].rows for one in inner[2:]]
@@ -325,7 +324,7 @@ def _ids_in(guards: list[Row]) -> list[int]:
 
 
 def _each(functions: list[Callable[[], Any]]) -> Callable[[], Any] | None:
-    """All functions in one, which returns False if one has; None if there are none."""
+    """One function that calls all functions, and returns False if one of them does; None if there are none."""
     if len(functions) < 2:
         return functions[0] if functions else None
     return lambda: all(function() is not False for function in functions)

@@ -1,4 +1,4 @@
-"""Nested lists, tuples and dicts as their leaves, in order, and a description of the rest."""
+"""Nested lists, tuples and dicts, split into their leaves, in order, and a description of the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VALUE = object()  # and: what follows, itself
 
 
 def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """The structure of tree, which includes all values but its leaves; these are appended to leaves."""
+    """The structure of tree, with all values except its leaves, which are appended to leaves."""
     kind = type(tree)
     if kind is dict:
         types = () if all(type(key) is str for key in tree) else tuple(map(type, tree))  # 1, 1.0 and True are equal
@@ -32,7 +32,7 @@ def constant(value: Any) -> Any:
 
 
 def is_tensor(x: Any) -> bool:
-    """What counts as a leaf of a result."""
+    """Whether a value is a leaf of a result."""
     return is_a(x, Handle)
 
 

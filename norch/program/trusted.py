@@ -1,6 +1,6 @@
-"""What recordings trust: code and objects that are not compared, each with the reason.
+"""Code and objects that recordings trust, so that they are not compared, each with the reason.
 
-Code is known by its file, functions and types in C by the name of their module.
+Code is recognised by its file, functions and types in C by the name of their module.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ CHANGING_TYPES = frozenset("_socket mmap select sqlite3 _ssl _asyncio posix nt _
 
 # ---- objects, by their type (walk.py) --------------------------------------------------------------------------------
 
-# Instances hold nothing that can change.
+# Types whose instances hold nothing that can change.
 CONSTANT: tuple[Any, ...] = (
     type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, CodeType, Size, Device,
     DType, type(getattr(typing, "NoDefault", None)),  # which type variables of Python 3.13 hold
