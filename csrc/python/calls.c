@@ -180,6 +180,15 @@ static void *tensor_of_number(void *x) {
     return tensors ? Py_XNewRef(PyDict_GetItemWithError(tensors, x)) : NULL;
 }
 
+static void *outliving;
+
+/* bind_outliving(dict): by the id() of version counters, nodes that want to know of a write (autograd/outlive.py). */
+NR_BUILTIN(bind_outliving) {
+    if (!nr_counted("bind_outliving", 1, n)) return NULL;
+    outliving = Py_NewRef(args[0]); /* for the life of the process */
+    return Py_NewRef(NR_NONE);
+}
+
 static void *parameter_class; /* NULL before norch.nn is imported */
 
 /* set_parameter(class): a class of tensors that override nothing, and so are computed with as plain ones. */
@@ -230,6 +239,48 @@ static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inpu
     return out;
 }
 
+/* Whether a write into x needs no more than to be counted: nobody keeps its former elements for a gradient. -1 after an
+ * exception. */
+static int is_let_go(const norch_tensor *x) {
+    if (!outliving || x->version_counter == NR_NONE || PyDict_Size(outliving) == 0) return 1;
+    void *id = PyLong_FromLongLong((int64_t)(intptr_t)x->version_counter);
+    const void *found = id ? PyDict_GetItemWithError(outliving, id) : NULL;
+    if (id) Py_DecRef(id);
+    return PyErr_Occurred() ? -1 : !found;
+}
+
+/* A row that writes into its first input, where no input has a history, nor is a view of what may have one: Python does
+ * the others, for which the caller gets NotImplemented. */
+static inline void *write_row(nr_builtin call, const nr_holder *row, int64_t inputs, void *const *args, nr_ssize n) {
+    void *arguments[5] = {args[0], row->held[ROW_OP]}, *converted[2] = {NULL};
+    const int modes = nr_modes();
+    if (n != inputs) return nr_counted("operation", inputs, n), NULL;
+    const void *type = ((const nr_object *)args[0])->type;
+    if (modes & NR_OVERRIDDEN || (type != nr_tensor_class && type != parameter_class))
+        return Py_NewRef(NR_NOT_IMPLEMENTED);
+    int32_t count = take_inputs(args, inputs, arguments + 2, converted);
+    int plain = count < 0 ? (PyErr_Occurred() ? -1 : 0) : is_let_go(args[0]);
+    for (int64_t i = 0; plain > 0 && i < inputs && !(modes & NR_UNRECORDED); i++) {
+        const norch_tensor *x = arguments[i + 2];
+        plain = x->node == NR_NONE && x->view == NR_NONE;
+    }
+    void *out = plain > 0 ? call(NULL, arguments, n + 2) : plain == 0 ? Py_NewRef(NR_NOT_IMPLEMENTED) : NULL;
+    while (count > 0) Py_DecRef(converted[--count]);
+    if (!out || plain <= 0) return out;
+    Py_DecRef(out);
+    out = nr_py_bump(NULL, args, 1);
+    if (out) Py_DecRef(out);
+    return out ? Py_NewRef(args[0]) : NULL;
+}
+
+#define WRITES(FORM) FORM(unary, 1) FORM(binary, 2) FORM(ternary, 3)
+#define FORM(form, inputs)                                                \
+    static void *wrote_##form(void *row, void *const *args, nr_ssize n) { \
+        return write_row(py_##form##_into, row, inputs, args, n);         \
+    }
+WRITES(FORM)
+#undef FORM
+
 #define FORMS(FORM) FORM(unary, 1) FORM(binary, 2) FORM(ternary, 3) FORM(reduce, 1)
 #define FORM(form, inputs)                                                    \
     static void *called_##form(void *row, void *const *args, nr_ssize n) {    \
@@ -245,11 +296,14 @@ static nr_method forms[][2] = {
     {{#form, called_##form, NR_METHOD_FASTCALL, NULL}, {#form, converted_##form, NR_METHOD_FASTCALL, NULL}},
     FORMS(FORM)
 #undef FORM
+#define FORM(form, inputs) {{#form "_into", wrote_##form, NR_METHOD_FASTCALL, NULL}},
+        WRITES(FORM)
+#undef FORM
 };
 
 /* operation(form, op, node_class or None, its selections, the modes of autocast in which it casts): two functions of a
  * row. The first gives NotImplemented where an input is no Tensor or Parameter, or autocast may cast it, for the
- * caller to convert; the second takes what was converted. */
+ * caller to convert; the second takes what was converted. Of a form that writes ("unary_into"): one function. */
 NR_BUILTIN(operation) {
     static void *class;
     static nr_member none[] = {{NULL, 0, 0, 0, NULL}};
@@ -265,7 +319,11 @@ NR_BUILTIN(operation) {
     nr_holder *row = PyType_GenericAlloc(class, 0);
     void *both = row ? PyTuple_New(2) : NULL;
     for (int i = 0; row && i <= ROW_CASTS; i++) row->held[i] = Py_NewRef(args[i + 1]);
-    for (int i = 0; both && i < 2; i++) {
+    if (both && !forms[form][1].name) {
+        Py_DecRef(both);
+        both = PyCFunction_NewEx(&forms[form][0], row, NULL);
+    }
+    for (int i = 0; both && forms[form][1].name && i < 2; i++) {
         void *function = PyCFunction_NewEx(&forms[form][i], row, NULL);
         if (function && PyTuple_SetItem(both, i, function) == 0) continue;
         Py_DecRef(both);

@@ -18,6 +18,7 @@ from .record import gradient_edge
 
 # By the id() of a version counter, weak references to the nodes that saved a tensor that has it.
 outliving: dict[int, list[Any]] = {}
+lib.norch_bind_outliving(outliving)  # writes of rows look there first
 
 
 def outlive_writes(out: Any, *saved: Any) -> Any:

@@ -46,6 +46,7 @@ def _composed_(function: Function, is_operator: bool) -> Function:
     name = function.__name__ + "_"
     form, row, node_class = getattr(function, "row", ("", "", None))
     write = _rows.ternary_(row, node_class, name) if form in ("ternary", "choice") else None
+    write_plain = None if write is None else write.call
 
     def function_(self: Tensor, *arguments: Any, **named: Any) -> Any:
         if is_operator and operand(arguments[0], name) is NotImplemented:
@@ -53,6 +54,10 @@ def _composed_(function: Function, is_operator: bool) -> Function:
         if mode.casting and current().active:
             with autocast_off():
                 return function_(self, *arguments, **named)
+        if write_plain is not None and len(arguments) == 2 and not named:
+            out = write_plain(self, *arguments)
+            if out is not NotImplemented:
+                return out
         check_writable(self, name)
         if write is not None and len(arguments) == 2 and not named and write(self, *arguments):
             return self

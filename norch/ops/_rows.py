@@ -33,6 +33,12 @@ def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str 
     return lib.norch_operation(form, OPCODES[name], node_class, selections, casts_of(autocast))
 
 
+def _writes(form: str, name: str) -> Any:
+    """The function that writes a row into its first input and returns that, where no input has a history: else
+    NotImplemented."""
+    return lib.norch_operation(form + "_into", OPCODES[name], None, None, 0)
+
+
 def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
     """For each input, whether its gradient needs each input and the result. Below, a_for_b: whether b's needs a."""
     if node_class is None:
@@ -75,10 +81,13 @@ def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any
 
 def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     """The in-place method of a UNARY row."""
-    op, in_place = OPCODES[name], name + "_"
+    op, in_place, write = OPCODES[name], name + "_", _writes("unary", name)
     ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function_(self: Tensor) -> Tensor:
+        out = write(self)
+        if out is not NotImplemented:
+            return out
         check_writable(self, in_place)
         to_x = gradient_edge(self)
         node = None
@@ -91,6 +100,7 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
         finish_write(self, node, saves_out)
         return self
 
+    function_.call = write  # type: ignore[attr-defined]
     return function_
 
 
@@ -129,12 +139,15 @@ def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is
 
 def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The in-place method of a BINARY row; is_operator as in binary()."""
-    op, in_place = OPCODES[name], name + "_"
+    op, in_place, write = OPCODES[name], name + "_", _writes("binary", name)
     as_tensor = operand if is_operator else kernel_operand
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
     saves_out = out_for_a or out_for_b
 
     def function_(self: Tensor, other: Operand) -> Tensor:
+        out = write(self, other)
+        if out is not NotImplemented:
+            return out
         b: Any = other
         if type(b) is not _handle.result_class and (b := as_tensor(b, in_place)) is NotImplemented:
             return b
@@ -156,6 +169,7 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
         finish_write(self, node, saves_out)
         return self
 
+    function_.call = write  # type: ignore[attr-defined]
     return function_
 
 
@@ -198,6 +212,7 @@ def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
         finish_write(a, node, out_for_a)
         return True
 
+    function_.call = _writes("ternary", row)  # type: ignore[attr-defined]
     return function_
 
 

@@ -82,3 +82,51 @@ def test_rows_in_place_with_gradients_of_all_inputs():
         y = x * 1
         y = getattr(y, name + "_")(y, b) if name != "clamp" else y.clamp_(y, 9.0)
         assert y.equal(getattr(x, name)(x, b) if name != "clamp" else x.clamp(x, 9.0))
+
+
+WRITES = {
+    "exp_": lambda x: x.exp_(),
+    "mul_": lambda x: x.mul_(0.37),
+    "+=": lambda x: x.__iadd__(norch.ones(2, 1)),
+    "clamp_": lambda x: x.clamp_(-0.5, 0.75),
+    "relu6": lambda x: norch.nn.functional.relu6(x, inplace=True),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_what_c_writes_at_once_is_what_python_would(write):
+    """A plain tensor is written to by one call of C; each of these has something that Python has to see to."""
+    start = norch.tensor([[-1.0, 0.25, 2.0], [0.5, -3.0, 7.0]])
+    plain = start.clone()
+    version = plain._version
+    expected = write(plain)
+    assert expected is plain and plain._version > version and not plain.requires_grad
+    # nodes that saved a tensor get a copy of it before the write
+    logits = start.clone()
+    loss = norch.nn.functional.cross_entropy(leaf := logits.clone().requires_grad_(), norch.tensor([0, 2]))
+    with norch.no_grad():
+        write(leaf)
+    loss.backward()
+    norch.nn.functional.cross_entropy(logits.requires_grad_(), norch.tensor([0, 2])).backward()
+    assert leaf.equal(expected) and leaf.grad.equal(logits.grad)
+    # others notice it
+    y = start.clone().requires_grad_() * 1
+    squared = y.square().sum()
+    with norch.no_grad():
+        write(y)
+    with pytest.raises(norch.Error, match="changed in place"):
+        squared.backward()
+    # views: of a base with a history, and of a leaf
+    leaf = norch.cat([start, start]).requires_grad_()
+    base = leaf * 1
+    write(base[:2])
+    assert base[:2].equal(expected) and base[2:].equal(start) and base.requires_grad
+    with pytest.raises(norch.Error, match="leaf"):
+        write(leaf[:2])
+    # subclasses, parameters, vmap, and a function that is recorded
+    assert write(norch.nn.Parameter(start.clone(), requires_grad=False)).equal(expected)
+    assert type(write(start.clone().as_subclass(type("Sub", (norch.Tensor,), {})))).__name__ == "Sub"
+    assert norch.vmap(lambda x: write(x.clone()))(norch.stack([start, start]))[1].equal(expected)
+    recorded = norch.capture(lambda x: write(x.clone()))
+    for _ in range(3):
+        assert recorded(start).equal(expected)

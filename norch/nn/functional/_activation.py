@@ -73,9 +73,10 @@ def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: A
     """function(input, *arguments), written into input if inplace. name: the activation, for errors."""
     if inplace is False or not is_true(inplace, f"{name}: inplace"):
         return function(input, *arguments)
-    if function not in _in_place:
-        _in_place[function] = inplace_form(function)
-    return _in_place[function](input, *arguments)
+    in_place = _in_place.get(function)
+    if in_place is None:
+        in_place = _in_place[function] = inplace_form(function)
+    return in_place(input, *arguments)
 
 
 # ---- piecewise linear ---------------------------------------------------------------------------------------------
