@@ -4,7 +4,6 @@ additions at indices.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 from ...autograd.halves import widened
@@ -15,8 +14,7 @@ from ...errors import ArgumentError, ShapeError, one_of
 from ...ops._checks import with_ndim
 from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
-from ...ops.create import arange, ones_like
-from ...ops.values import tensor
+from ...ops.create import arange, ones_like, zeros
 from ...tensor import Tensor
 from .. import functional as F
 from ..embedding import Embedding
@@ -33,13 +31,14 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         other = "no offsets" if offsets is None else f"offsets of shape {tuple(offsets.shape)}"
         raise ShapeError(f"embedding_bag: expected (B, L), or (L) and offsets (B), not {tuple(input.shape)}, {other}")
-    starts = offsets.tolist()
+    starts, length = offsets.tolist(), input.shape[0]
     count = len(starts) - include_last_offset
-    bounds = [*starts, input.shape[0]][: count + 1]
-    if count < 0 or (bounds and bounds[0] != 0) or any(a > b for a, b in pairwise([*bounds, input.shape[0]])):
-        raise ArgumentError(f"embedding_bag: offsets must rise from 0 to at most {input.shape[0]}, not {starts}")
-    lengths = tensor([b - a for a, b in pairwise(bounds)], dtype=int64, device=input.device)
-    return arange(count, device=input.device).repeat_interleave(lengths), count
+    bounds = [*starts, length]
+    if count < 0 or bounds[0] != 0 or bounds != sorted(bounds):
+        raise ArgumentError(f"embedding_bag: offsets must rise from 0 to at most {length}, not {starts}")
+    firsts, end = offsets[1:count], bounds[count]
+    marks = zeros(end + 1, dtype=int64, device=input.device).index_add(0, firsts, ones_like(firsts, dtype=int64))
+    return marks.cumsum(0)[:end], count
 
 
 @rename_errors
