@@ -271,6 +271,12 @@ norch_tensor *norch_cross_entropy(const norch_tensor *x, const norch_tensor *tar
 norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *target,
                                            const norch_tensor *log_sums, const norch_tensor *optional_count,
                                            int64_t ignored, double smoothing);
+/* The same of x (N, C, ...) or (C), of logarithms of probabilities, with targets (N, ...) or (): -x[target], times the
+ * target's element of optional_weight (C). The count is that of the weights. backward: the gradient, of `classes`. */
+norch_tensor *norch_nll(const norch_tensor *x, const norch_tensor *target, const norch_tensor *optional_weight,
+                        const norch_tensor *optional_count, int64_t ignored, bool reduced);
+norch_tensor *norch_nll_backward(const norch_tensor *g, const norch_tensor *target, const norch_tensor *optional_weight,
+                                 const norch_tensor *optional_count, int64_t ignored, int64_t classes);
 
 /* ---- products ------------------------------------------------------------------------------- */
 

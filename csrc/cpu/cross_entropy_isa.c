@@ -1,5 +1,5 @@
-/* cross_entropy_isa: the cross-entropy of logits with class indices, and its gradient, compiled once per instruction
- * set. The largest element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal.
+/* cross_entropy_isa: the cross-entropy of logits, and of logarithms of probabilities (nll), with class indices, and
+ * their gradients, compiled once per instruction set. The largest element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal.
  * 41, 2021).
  *
  *   x    [ row | row | row | ... ]   a tile: rows of few classes, whose exponentials fill a block, or one long row
@@ -7,6 +7,7 @@
  *   out  the losses of the rows, or where they are reduced their sum, in order, in double precision */
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "../families/cross_entropy.h"
 #include "cpu.h"
@@ -30,25 +31,35 @@ static int64_t target_of(const nr_cross_entropy_plan *p, int64_t row, bool *foun
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
 
+/* By kind: fills in the losses, or the gradients, of the rows between first and last, or of blocks of `inner` rows;
+ * whether all targets are in range. */
+typedef bool loop(const nr_cross_entropy_plan *p, void *out, int64_t first, int64_t last);
+static loop *const loops[][2] = {
+    [NR_CROSS_ENTROPY_FORWARD] = {forward_float32, forward_float64},
+    [NR_CROSS_ENTROPY_BACKWARD] = {backward_float32, backward_float64},
+    [NR_NLL_FORWARD] = {nll_float32, nll_float64},
+    [NR_NLL_BACKWARD] = {nll_backward_float32, nll_backward_float64},
+};
+
 typedef struct job {
     const nr_cross_entropy_plan *plan;
-    void *losses;
-    int64_t rows_in_chunk;
-    bool single, is_backward;
+    loop *run;
+    void *out;
+    int64_t units, in_chunk;
     _Atomic bool lost; /* a target is out of range */
 } job;
 
 static void run_chunk(void *context, int64_t chunk) {
     job *j = context;
-    const int64_t first = chunk * j->rows_in_chunk, last = least(first + j->rows_in_chunk, j->plan->rows);
-    const bool found = j->is_backward
-                           ? (j->single ? backward_float32 : backward_float64)(j->plan, first, last)
-                           : (j->single ? forward_float32 : forward_float64)(j->plan, j->losses, first, last);
-    if (!found) j->lost = true;
+    const int64_t first = chunk * j->in_chunk;
+    if (!j->run(j->plan, j->out, first, least(first + j->in_chunk, j->units))) j->lost = true;
 }
 
 static int32_t check_targets(const nr_cross_entropy_plan *p) {
-    for (int64_t i = 0; i < p->rows; i++) {
+    bool lost = false;
+    for (int64_t i = 0; i < p->rows; i++)
+        lost |= p->target[i] != p->ignored && (uint64_t)p->target[i] >= (uint64_t)p->n;
+    for (int64_t i = 0; lost && i < p->rows; i++) {
         const int64_t target = p->target[i];
         if (target != p->ignored && (target < 0 || target >= p->n))
             return nr_fail(NORCH_ERROR_INDEX, "cross_entropy: index %lld is out of range for size %lld at dimension 1",
@@ -59,17 +70,18 @@ static int32_t check_targets(const nr_cross_entropy_plan *p) {
 
 int32_t NR_ISA(nr_run_cross_entropy)(const nr_call *call) {
     const nr_cross_entropy_plan *p = call->plan;
-    job j = {.plan = p, .losses = p->out, .single = call->dtype == NORCH_FLOAT32};
-    j.is_backward = call->op == NR_CROSS_ENTROPY_BACKWARD;
+    const bool single = call->dtype == NORCH_FLOAT32;
+    job j = {.plan = p, .run = loops[call->op][single ? 0 : 1], .out = p->out};
     NR_TRY(check_targets(p)); /* before anything is written */
-    const size_t bytes = (size_t)p->rows * (j.single ? sizeof(float) : sizeof(double));
-    const bool reduces = p->reduced && !j.is_backward;
-    if (reduces && !(j.losses = nr_scratch(bytes)))
+    const size_t bytes = (size_t)p->rows * (single ? sizeof(float) : sizeof(double));
+    const bool reduces = p->reduced && (call->op == NR_CROSS_ENTROPY_FORWARD || call->op == NR_NLL_FORWARD);
+    if (reduces && !(j.out = nr_scratch(bytes)))
         return nr_fail(NORCH_ERROR_MEMORY, "cross_entropy: no memory for %lld bytes of scratch", (long long)bytes);
-    j.rows_in_chunk = CHUNK / (p->n + 1) + 1;
-    nr_parallel(ceil_div(p->rows, j.rows_in_chunk), run_chunk, &j);
-    if (reduces && !j.lost) (j.single ? reduce_float32 : reduce_float64)(p, j.losses);
-    if (reduces) nr_scratch_free(j.losses, bytes);
+    j.units = p->inner ? p->rows / p->inner : 0;
+    j.in_chunk = CHUNK / (p->n * p->inner + 1) + 1;
+    nr_parallel(ceil_div(j.units, j.in_chunk), run_chunk, &j);
+    if (reduces && !j.lost) (single ? reduce_float32 : reduce_float64)(p, j.out);
+    if (reduces) nr_scratch_free(j.out, bytes);
     if (!j.lost) return NORCH_OK;
     NR_TRY(check_targets(p));
     return nr_fail(NORCH_ERROR_INDEX, "cross_entropy: another thread wrote an index that is out of range");

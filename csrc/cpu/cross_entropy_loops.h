@@ -58,28 +58,36 @@ static bool OF_DTYPE(forward)(const nr_cross_entropy_plan *p, void *losses, int6
 }
 
 static void OF_DTYPE(reduce)(const nr_cross_entropy_plan *p, const void *of_rows) {
-    const T *losses = of_rows;
+    const T *losses = of_rows, *weight = p->weight;
     double sum = 0, count = 0;
+    bool found;
     for (int64_t i = 0; i < p->rows; i++) {
+        const int64_t target = target_of(p, i, &found);
         sum += (double)losses[i];
-        count += p->target[i] != p->ignored;
+        if (target >= 0) count += weight ? (double)weight[target] : 1;
     }
     *(T *)p->out = (T)(p->count ? sum / count : sum);
     if (p->count) *(T *)p->count = (T)count;
 }
 
+/* The gradient that the losses of all rows have, if they are reduced. */
+INLINE T OF_DTYPE(slope)(const nr_cross_entropy_plan *p) {
+    const T *g = p->g;
+    return !p->reduced ? 0 : p->count ? *g / *(const T *)p->count : *g;
+}
+
 /* exp(x - top - log_sum) - smoothing / n, and at the target 1 - smoothing less, times the gradient of the row's
  * loss. */
-static bool OF_DTYPE(backward)(const nr_cross_entropy_plan *p, int64_t first, int64_t last) {
+static bool OF_DTYPE(backward)(const nr_cross_entropy_plan *p, void *grad, int64_t first, int64_t last) {
     const int64_t n = p->n;
     bool found = true;
-    const T *g = p->g, all = p->reduced ? (p->count ? *g / *(const T *)p->count : *g) : 0;
+    const T *g = p->g, all = OF_DTYPE(slope)(p);
     const T share = (T)(p->smoothing / (double)n);
     for (int64_t row = first; row < last; row++) {
         const T *restrict x = (const T *)p->x + row * n, *kept = (const T *)p->log_sums + 2 * row;
         const T top = kept[0], log_sum = kept[1], factor = p->reduced ? all : g[row];
         const int64_t target = target_of(p, row, &found);
-        T *restrict out = (T *)p->out + row * n;
+        T *restrict out = (T *)grad + row * n;
         if (target < 0) {
             for (int64_t i = 0; i < n; i++) out[i] = 0;
             continue;
@@ -87,5 +95,40 @@ static bool OF_DTYPE(backward)(const nr_cross_entropy_plan *p, int64_t first, in
         for (int64_t i = 0; i < n; i++) out[i] = (exp_below((x[i] - top) - log_sum) - share) * factor;
         out[target] -= (T)(1 - p->smoothing) * factor;
     }
+    return found;
+}
+
+/* inner is that of the plan: 1 is a constant where this is inlined. */
+INLINE bool OF_DTYPE(picked)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t inner, int64_t first,
+                             int64_t last) {
+    const T *x = p->x, *weight = p->weight;
+    bool found = true;
+    for (int64_t o = first; o < last; o++)
+        for (int64_t i = 0; i < inner; i++) {
+            const int64_t row = o * inner + i, target = target_of(p, row, &found);
+            const T loss = target < 0 ? 0 : -x[(o * p->n + target) * inner + i];
+            losses[row] = target >= 0 && weight ? loss * weight[target] : loss;
+        }
+    return found;
+}
+
+static bool OF_DTYPE(nll)(const nr_cross_entropy_plan *p, void *losses, int64_t first, int64_t last) {
+    return p->inner == 1 ? OF_DTYPE(picked)(p, losses, 1, first, last)
+                         : OF_DTYPE(picked)(p, losses, p->inner, first, last);
+}
+
+static bool OF_DTYPE(nll_backward)(const nr_cross_entropy_plan *p, void *grad, int64_t first, int64_t last) {
+    const T *g = p->g, *weight = p->weight, all = OF_DTYPE(slope)(p);
+    const int64_t inner = p->inner, image = p->n * inner;
+    T *out = grad;
+    bool found = true;
+    memset(out + first * image, 0, (size_t)((last - first) * image) * sizeof(T));
+    for (int64_t o = first; o < last; o++)
+        for (int64_t i = 0; i < inner; i++) {
+            const int64_t row = o * inner + i, target = target_of(p, row, &found);
+            if (target < 0) continue;
+            const T factor = p->reduced ? all : g[row];
+            out[o * image + target * inner + i] = weight ? -factor * weight[target] : -factor;
+        }
     return found;
 }

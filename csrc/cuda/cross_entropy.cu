@@ -6,7 +6,8 @@
  *   forward   each thread keeps the largest of its elements, and the sum of exp(x - that), which it scales when a larger one comes
  *             (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); the team joins them in order.
  *             Losses that are reduced are added up by one block afterwards
- *   backward  out = (exp(x - top - log_sum) - [i = target]) g */
+ *   backward  out = (exp(x - top - log_sum) - [i = target]) g
+ *   nll       a thread for each loss, and for each element of the gradient */
 #include "../families/cross_entropy.h"
 #include "rows.cuh"
 
@@ -107,7 +108,8 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) cross_entropy_red
 #pragma unroll 16
     for (int64_t i = threadIdx.x; i < a.p.rows; i += NR_BLOCK) {
         sum += (double)static_cast<const T *>(a.losses)[i];
-        count += a.p.target[i] != a.p.ignored ? 1 : 0;
+        const int64_t target = a.p.target[i];
+        if (has_loss(a, target)) count += a.p.weight ? (double)static_cast<const T *>(a.p.weight)[target] : 1;
     }
     sum = add_up(l, sum);
     count = add_up(l, count);
@@ -144,21 +146,49 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK) cross_entropy_bac
         [&](int64_t i) { out[i] = slope(x[i], i); });
 }
 
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) nll_rows(const cross_entropy_args a) {
+    const int64_t row = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, inner = a.p.inner;
+    if (row >= a.p.rows) return;
+    const T *x = static_cast<const T *>(a.p.x), *weight = static_cast<const T *>(a.p.weight);
+    const int64_t target = a.p.target[row];
+    T loss = 0;
+    if (has_loss(a, target)) {
+        loss = -x[(row / inner * a.p.n + target) * inner + row % inner];
+        if (weight) loss *= weight[target];
+    }
+    static_cast<T *>(a.losses)[row] = loss;
+}
+
+template <class T> __global__ void __launch_bounds__(NR_BLOCK) nll_backward(const cross_entropy_args a) {
+    const int64_t at = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, inner = a.p.inner;
+    if (at >= a.p.rows * a.p.n) return;
+    const int64_t c = at / inner % a.p.n, row = at / inner / a.p.n * inner + at % inner, target = a.p.target[row];
+    const T *g = static_cast<const T *>(a.p.g);
+    T out = 0;
+    if (has_loss(a, target) && target == c) {
+        out = a.p.reduced ? -*g : -g[row];
+        if (a.p.reduced && a.p.count) out /= *static_cast<const T *>(a.p.count);
+        if (a.p.weight) out *= static_cast<const T *>(a.p.weight)[c];
+    }
+    static_cast<T *>(a.p.out)[at] = out;
+}
+
 template <class T> static int32_t run(const nr_call *call, const nr_cross_entropy_plan &p) {
     const nr_gpu *gpu = gpu_of(call);
-    const bool is_backward = call->op == NR_CROSS_ENTROPY_BACKWARD;
+    const bool is_backward = call->op == NR_CROSS_ENTROPY_BACKWARD, is_nll = call->op == NR_NLL_FORWARD;
     cross_entropy_args a = {};
     a.p = p;
     a.report = gpu->report_on_device;
     a.aligned = is_aligned(p.x, 16) && (!is_backward || is_aligned(p.out, 16));
     a.team = 8;
     while (a.team < NR_BLOCK && a.team * line::W<T> * 4 < p.n) a.team *= 2;
-    const unsigned blocks = blocks_for(p.rows, NR_BLOCK / a.team);
+    const unsigned blocks = blocks_for(p.rows, is_nll ? NR_BLOCK : NR_BLOCK / a.team);
+    if (call->op == NR_NLL_BACKWARD) return run_blocks(call, nll_backward<T>, blocks_for(p.rows * p.n, NR_BLOCK), a);
     if (is_backward) return run_blocks(call, cross_entropy_backward<T>, blocks, a);
     const scratch losses(gpu, p.reduced ? (size_t)(p.rows + 1) * sizeof(T) : 0);
     if (losses.failed()) return NORCH_ERROR_MEMORY;
     a.losses = p.reduced ? losses.memory : p.out;
-    if (p.rows > 0) LAUNCH(cross_entropy_rows<T>, blocks, NR_BLOCK, 0, gpu->stream, a);
+    if (p.rows > 0) LAUNCH(is_nll ? nll_rows<T> : cross_entropy_rows<T>, blocks, NR_BLOCK, 0, gpu->stream, a);
     if (p.reduced) LAUNCH(cross_entropy_reduce<T>, 1, NR_BLOCK, 0, gpu->stream, a);
     return launched(call);
 }

@@ -29,7 +29,7 @@ from .level import (
     warn_of_loop,
 )
 
-_ADD, _MUL, _DIV, _NE = (OPCODES[name] for name in ("add", "mul", "div", "ne"))
+_ADD, _MUL, _DIV, _NE, _NEG = (OPCODES[name] for name in ("add", "mul", "div", "ne", "neg"))
 
 
 # ---- pooling: over the last two axes, with any axes before them ------------------------------------------------------
@@ -344,6 +344,59 @@ def _cross_entropy(
         become(count, lib.norch_cast(number, count._dtype), level)
         out = lib.norch_binary(_DIV, out, lib.norch_cast(number, out._dtype))
     return sample(out, level)
+
+
+def _of_targets(weight: Any, target: Any, ignored: int, level: Level) -> Any:
+    """(samples, ...): the weight of each target, 0 where it is ignored, by one call for all samples."""
+    axes = lib.norch_shape(target)
+    shape = (*axes[:1], weight.shape[0], *axes[1:])
+    rows = samples(weight, level)
+    rows = lib.norch_unary(_NEG, lib.norch_view(rows, (*lib.norch_shape(rows), *(1,) * len(axes[1:]))))
+    rows = lib.norch_expand(lib.norch_unsqueeze(rows, 1) if axes else rows, (level.size, *shape))
+    return _nll_rows(rows, samples(target, level), ignored, bool(axes))
+
+
+def _nll_rows(x: Any, target: Any, ignored: int, fold: bool) -> Any:
+    """The losses of samples, in one call: (samples, N, ...) if fold, or (samples)."""
+    if not fold:
+        return lib.norch_nll(x, target, None, None, ignored, False)
+    losses = lib.norch_nll(lib.norch_flatten(x, 0, 1), lib.norch_flatten(target, 0, 1), None, None, ignored, False)
+    return lib.norch_reshape(losses, lib.norch_shape(target))
+
+
+@rule("nll")
+def _nll(level: Level, x: Any, target: Any, weight: Any, count: Any, ignored: int, reduced: bool) -> Any:
+    axes = tuple(range(1, target.ndim + 1))
+    out = _nll_rows(samples(x, level), samples(target, level), ignored, target.ndim > 0)
+    if weight is not None:
+        factors = _of_targets(weight, target, ignored, level)
+        out = lib.norch_binary(_MUL, out, factors)
+    elif count is not None:
+        factors = lib.norch_binary(_NE, samples(target, level), operand(ignored))
+    if not reduced:
+        return sample(out, level)
+    out = sum_over(out, axes) if axes else out
+    if count is not None:
+        become(count, lib.norch_cast(sum_over(factors, axes) if axes else factors, count._dtype), level)
+        out = lib.norch_binary(_DIV, out, samples(count, level))
+    return sample(out, level)
+
+
+@rule("nll_backward")
+def _nll_backward(level: Level, g: Any, target: Any, weight: Any, count: Any, ignored: int, classes: int) -> Any:
+    slope, shape = samples(g, level), lib.norch_shape(target)
+    if count is not None:
+        slope = lib.norch_binary(_DIV, slope, lib.norch_cast(samples(count, level), slope._dtype))
+    if shape and not g.ndim:
+        slope = lib.norch_expand(lib.norch_view(slope, (level.size, *(1,) * len(shape))), (level.size, *shape))
+    if weight is not None:
+        slope = lib.norch_binary(_MUL, slope, lib.norch_cast(_of_targets(weight, target, ignored, level), slope._dtype))
+    targets = samples(target, level)
+    if not shape:
+        return sample(lib.norch_nll_backward(slope, targets, None, None, ignored, classes), level)
+    slope, targets = lib.norch_flatten(slope, 0, 1), lib.norch_flatten(targets, 0, 1)
+    out = lib.norch_nll_backward(slope, targets, None, None, ignored, classes)
+    return sample(lib.norch_view(out, (level.size, shape[0], *lib.norch_shape(out)[1:])), level)
 
 
 @rule("cross_entropy_backward")

@@ -32,7 +32,8 @@ VIEWS = frozenset(
     "alias as_strided reshape_as expand_as expand_reduced region contiguous clone to_device".split()
 )
 # The arguments that a call writes to: new tensors, or tensors that have elements.
-_RESULTS = {"pool_max": (2,), "recurrent": (6, 7, 8), "argsort": (4,), "attention_fused": (5,), "cross_entropy": (2, 3)}
+_RESULTS = {"pool_max": (2,), "recurrent": (6, 7, 8), "argsort": (4,), "attention_fused": (5,)}
+_RESULTS |= {"cross_entropy": (2, 3), "nll": (3,)}
 _WRITES = {"unary_into", "binary_into", "ternary_into", "copy"}
 _ROWS = {"unary": 0, "binary": 0, "ternary": 0, "reduce": 0, "unary_into": 1, "binary_into": 1, "ternary_into": 1}
 _MAY_WRITE = {"scatter": 5, "index_put": 7}  # the argument that says whether

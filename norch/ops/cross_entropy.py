@@ -15,7 +15,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
 from ..autograd.record import record
 from ..autograd.saved import TensorHolder
-from .nll import Targets, nll
+from .nll import Targets, count_for, nll
 from .pointwise import where
 from .softmax import log_softmax
 
@@ -36,7 +36,7 @@ class _Kept(TensorHolder):
         place = (_FLOAT64 if x._dtype == _FLOAT64 else _FLOAT32, (x._device_type, x._device_index))
         self.target, self.ignored, self.reduction, self.smoothing = target, ignored, reduction, smoothing
         self.log_sums = lib.norch_empty((lib.norch_shape(x)[0] if x.ndim == 2 else 1, 2), *place)
-        self.count = lib.norch_empty((), *place) if reduction == "mean" else None
+        self.count = count_for(x, reduction)
 
     def tensors(self) -> tuple[Tensor, Tensor]:
         """The tensors that a node saves."""
@@ -53,14 +53,13 @@ def cross_entropy(x: Tensor, target: Tensor, ignored: int, reduction: str, smoot
 def _composed(x: Tensor, kept: _Kept) -> Tensor:
     """The same of recorded operations."""
     log_probabilities = log_softmax(x, x.ndim - 1)
-    targets = Targets(kept.target, x.ndim - 1, kept.ignored, kept.reduction)
-    hard = nll(log_probabilities, targets)
+    hard, count = nll(log_probabilities, Targets(kept.target, kept.ignored, None, kept.reduction))
     if not kept.smoothing:
         return hard
-    uniform = where(targets.valid, -log_probabilities.sum(-1, keepdim=True) / x.shape[-1], 0.0)
-    uniform = uniform.squeeze(-1) if kept.reduction == "none" else uniform.sum()
-    if targets.count is not None:
-        uniform = uniform / targets.count
+    uniform = where(kept.target == kept.ignored, 0.0, -log_probabilities.sum(-1) / x.shape[-1])
+    uniform = uniform if kept.reduction == "none" else uniform.sum()
+    if count is not None:
+        uniform = uniform / count
     return hard * (1.0 - kept.smoothing) + uniform * kept.smoothing
 
 

@@ -1,78 +1,66 @@
-"""The negative log likelihood of class indices as one node, for nll_loss and cross_entropy.
+"""The negative log likelihood of class indices: one call (csrc/ops/cross_entropy.c), for nll_loss and cross_entropy.
 
-The gradient is written to the elements that were read. Both are linear, and each is the derivative of the other.
+Its gradient is written to the elements that were read. Both are linear, and each is the derivative of the other.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._binding.library import lib
+from .._binding.library import constants, lib
 from .._package.typing import Tensor
 from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
-from ..autograd.levels import zeros_of
 from ..autograd.record import record
 from ..autograd.saved import TensorHolder
-from ._operand import operand
-from .index import KINDS
-from .op import OPCODES
 
-_NE, _NEG, _DIV, _WHERE, _SUM = (OPCODES[name] for name in ("ne", "neg", "div", "where", "sum"))
+_FLOAT32, _FLOAT64 = constants["FLOAT32"], constants["FLOAT64"]
 
 
 class Targets(TensorHolder):
-    """Where class indices (N, ...) point along the axis `dim` of (N, C, ...), and how their losses are reduced.
+    """Class indices (N, ...) or (), int64, for (N, C, ...) or (C), and how their losses are reduced.
 
-    index, valid   with that axis at size 1; what is ignored points at class 0
-    reduction      "mean" over the `count` that are valid, "sum" or "none"
+    ignored     the index that does not count
+    weight      a number for each class, or None
+    reduction   "mean", "sum" or "none"
     """
 
-    __slots__ = ("count", "dim", "index", "reduction", "valid")
+    __slots__ = ("ignored", "reduction", "target", "weight")
 
-    def __init__(self, target: Any, dim: int, ignore_index: int, reduction: str) -> None:
-        index = lib.norch_unsqueeze(target, dim)
-        self.dim = dim
-        self.reduction = reduction
-        self.valid = lib.norch_binary(_NE, index, operand(ignore_index))
-        self.index = lib.norch_ternary(_WHERE, self.valid, index, operand(0))
-        self.count: Any = _sum(self.valid) if reduction == "mean" else None
+    def __init__(self, target: Any, ignored: int, weight: Any, reduction: str) -> None:
+        self.target, self.ignored, self.weight, self.reduction = target, ignored, weight, reduction
 
-    def tensors(self) -> tuple[Tensor, Tensor]:
+    def tensors(self) -> tuple[Tensor, ...]:
         """The tensors that a node saves."""
-        return self.index, self.valid
+        return (self.target,) if self.weight is None else (self.target, self.weight)
 
 
-def _sum(x: Tensor) -> Tensor:
-    return lib.norch_reduce(_SUM, x, None, False, -1, 0.0)
+def count_for(x: Any, reduction: str) -> Any:
+    """What norch_nll() and norch_cross_entropy() of x write the divisor of a mean to, if the reduction is one."""
+    if reduction != "mean":
+        return None
+    return lib.norch_empty((), _FLOAT64 if x._dtype == _FLOAT64 else _FLOAT32, (x._device_type, x._device_index))
 
 
-def nll(x: Tensor, targets: Targets) -> Tensor:
-    """-x at the targets, reduced: 0-d, or for "none" (N, ...), 0 where a target is ignored."""
-    picked = lib.norch_unary(_NEG, lib.norch_gather(x, targets.dim, targets.index))
-    loss = lib.norch_ternary(_WHERE, targets.valid, picked, operand(0.0))
-    if targets.reduction == "none":
-        out = lib.norch_squeeze(loss, (targets.dim,))
-    else:
-        out = _sum(loss)
-        if targets.count is not None:
-            out = lib.norch_binary(_DIV, out, targets.count)
-    return record(_Nll, out, (x,), (targets,))
+def nll(x: Tensor, targets: Targets) -> tuple[Tensor, Any]:
+    """-x at the targets, times their weights, reduced: 0-d, or for "none" (N, ...), 0 where a target is ignored; and
+    what a mean divides by."""
+    t = targets
+    count = count_for(x, t.reduction)
+    out = lib.norch_nll(x, t.target, t.weight, count, t.ignored, t.reduction != "none")
+    return record(_Nll, out, (x,), (targets, count)), count
 
 
-def _nll_backward(g: Tensor, targets: Targets, x_meta: Handle) -> Tensor:
+def _nll_backward(g: Tensor, targets: Targets, count: Any, x_meta: Handle) -> Tensor:
     """The gradient of x, of the shape of x_meta, from that of nll(x, targets)."""
-    share = lib.norch_unsqueeze(g, targets.dim) if targets.reduction == "none" else g
-    if targets.count is not None:
-        share = lib.norch_binary(_DIV, share, targets.count)
-    part = lib.norch_ternary(_WHERE, targets.valid, lib.norch_unary(_NEG, share), operand(0.0))
-    out = lib.norch_scatter(zeros_of(x_meta, g), KINDS["SCATTER"], targets.dim, targets.index, part, True)
+    classes = x_meta.shape[min(x_meta.ndim - 1, 1)]
+    out = lib.norch_nll_backward(g, targets.target, targets.weight, count, targets.ignored, classes)
     return record(_NllBackward, out, (g,), (targets,))
 
 
 _Nll = derivative(
     "nll",
     tensors=("targets",),
-    grad=lambda g, x_meta, targets: _nll_backward(g, targets, x_meta),
+    grad=lambda g, x_meta, targets, count: _nll_backward(g, targets, count, x_meta),
 )
-_NllBackward = derivative("nll_backward", ("g",), tensors=("targets",), grad=lambda g2, targets: nll(g2, targets))
+_NllBackward = derivative("nll_backward", ("g",), tensors=("targets",), grad=lambda g2, targets: nll(g2, targets)[0])

@@ -31,7 +31,7 @@ _FAMILIES: list[tuple[str, Any]] = [
     ("normalize", "forward backward".split()),
     ("attention", "forward backward fused fused_backward".split()),
     ("batch_norm", "training evaluation training_backward evaluation_backward".split()),
-    ("cross_entropy", "forward backward".split()),
+    ("cross_entropy", "forward backward nll nll_backward".split()),
     ("recurrent", "lstm gru lstm_backward gru_backward".split()),
     ("quantized", "linear weight dynamic".split()),
     ("check", "probabilities quantile nanquantile variances classes counts weights divisors".split()),

@@ -84,6 +84,7 @@ def test_layers(name: str) -> None:
 
 
 CLASSES = norch.tensor([[1, 0, 3], [2, 2, 1], [0, 3, -100]])
+REDUCTIONS = "mean", "sum", "none"
 LOSSES: Any = {
     "mse": (F.mse_loss, floats(3, 2, 4), floats(3, 2, 4)),
     "l1": (F.l1_loss, floats(3, 2, 4), floats(3, 2, 4)),
@@ -94,6 +95,14 @@ LOSSES: Any = {
     "margin": (F.soft_margin_loss, floats(3, 2, 4), floats(3, 2, 4).sign()),
     "triplet": (F.triplet_margin_loss, floats(3, 2, 4), floats(3, 2, 4), floats(3, 2, 4)),
     "nll": (lambda x, y: F.nll_loss(x.log_softmax(-1), y), floats(3, 3, 5), CLASSES),
+    "nll of one row": (F.nll_loss, floats(3, 5), CLASSES[:, 0]),
+    "nll of weights": (F.nll_loss, floats(3, 3, 5), CLASSES, floats(3, 5)),
+    "nll of one row of weights": (F.nll_loss, floats(3, 5), CLASSES[:, 0], floats(3, 5)),
+    "nll of images": (
+        lambda x, y: sum(F.nll_loss(x, y, norch.arange(5.0).double(), reduction=how).sum() for how in REDUCTIONS),
+        floats(3, 3, 5, 2),
+        CLASSES.unsqueeze(-1).expand(3, 3, 2),
+    ),
 }
 
 

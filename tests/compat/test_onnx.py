@@ -409,6 +409,8 @@ CALLED: dict[str, Any] = {
             F.cross_entropy(x[:, 0], x[:, 1].argmax(-1), reduction=how),
             F.cross_entropy(x.mT, x.flip(1).argmax(-1), ignore_index=2, reduction=how),
             F.cross_entropy(x[:, 0], x[:, 1].argmax(-1), ignore_index=1, label_smoothing=0.1, reduction=how),
+            F.nll_loss(x[:, 0], x[:, 1].argmax(-1), ignore_index=1, reduction=how),
+            F.cross_entropy(x, x.flip(1).argmax(1), norch.arange(3) + 0.5, reduction=how, label_smoothing=0.1),
         )
     ),
     "running products": lambda x: (x.cumprod(-1), x.cumprod(1), x.flip(1).cumprod(1), x[:, 0, 0].cumprod(0)),

@@ -1,4 +1,5 @@
-"""The cross-entropy of logits with class indices: the kernels against the same composed in float64; derivatives."""
+"""The cross-entropy of logits, and of logarithms of probabilities, with class indices: the kernels against the same
+composed in float64; derivatives."""
 
 from __future__ import annotations
 
@@ -56,6 +57,52 @@ def test_is_what_log_softmax_makes_of_it(shape: Any, smoothing: float, dtype: st
         loss.backward(norch.tensor(g.astype(dtype)))
         wanted.backward(norch.tensor(g.astype(dtype).astype("float64").reshape(wanted.shape)))
         assert_close(x.grad.double(), wide.grad, rtol=10 * slack, atol=slack)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "shape", [(7,), (1, 1), (5, 3), (300, 10), (4, 3, 5), (2, 3, 2, 2), (0, 4), (2, 0, 3), (2, 3, 0)]
+)
+def test_nll_is_what_stands_at_the_targets(shape: Any, weighted: bool, dtype: str) -> None:
+    dim = min(len(shape) - 1, 1)
+    rng = np.random.default_rng(len(shape))
+    array, factors = rng.standard_normal(shape).astype(dtype), rng.random(shape[dim]).astype(dtype) + 1
+    indices = np.array(rng.integers(0, max(1, shape[dim]), shape[:dim] + shape[dim + 1 :]))
+    indices.reshape(-1)[1 if shape[dim] else 0 :: 3] = -100
+    indices = indices if shape[dim] else np.full_like(indices, -100)
+    target, valid = norch.tensor(indices), norch.tensor(indices != -100)
+    weight = norch.tensor(factors.astype("float64") if weighted else np.ones(shape[dim]))
+    for reduction in REDUCTIONS:
+        x, wide = (norch.tensor(array.astype(one), requires_grad=True) for one in (dtype, "float64"))
+        given = norch.tensor(factors) if weighted else None
+        loss = F.nll_loss(x.mT.contiguous().mT if x.ndim > 2 else x, target, given, reduction=reduction)
+        at = norch.where(valid, target, 0).unsqueeze(dim)
+        each, share = norch.zeros(target.shape, dtype=norch.float64), norch.zeros(target.shape, dtype=norch.float64)
+        if shape[dim]:
+            share = norch.where(valid, weight[at.squeeze(dim)], 0.0)
+            each = -wide.gather(dim, at).squeeze(dim) * share
+        wanted = each if reduction == "none" else each.sum() / (share.sum() if reduction == "mean" else 1)
+        slack = {"float16": 2e-3, "float32": 1e-6, "float64": 1e-14}[dtype]
+        assert loss.dtype is x.dtype
+        assert_close(loss.double(), wanted, rtol=slack, atol=slack, equal_nan=True)
+        if not shape[dim]:
+            continue
+        g = norch.tensor(rng.standard_normal(loss.shape))
+        loss.backward(g.to(loss.dtype)), wanted.backward(g)
+        assert_close(x.grad.double(), wide.grad, rtol=2 * slack, atol=2 * slack, equal_nan=True)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("shape", [(5,), (4, 3), (2, 3, 2)])
+def test_derivatives_of_nll(reduction: str, shape: Any) -> None:
+    x = norch.tensor(np.random.default_rng(0).standard_normal(shape), requires_grad=True)
+    classes = shape[min(len(shape) - 1, 1)]
+    weight = (norch.arange(float(classes)).double() + 1).requires_grad_()
+    target = norch.tensor(drawn((*shape[:1], *shape[2:], classes) if len(shape) > 1 else shape, classes)[1])
+    for given in ([x], [x, weight]):
+        call = lambda x, *w: F.nll_loss(x, target, *w, reduction=reduction)  # noqa: E731
+        assert gradcheck(call, given) and gradgradcheck(call, given)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
@@ -124,6 +171,15 @@ def test_refusals() -> None:
         lib.norch_cross_entropy(x, target, kept[:2], None, -100, True, 0.0)
     with pytest.raises(norch.ShapeError, match="cross_entropy_backward"):
         lib.norch_cross_entropy_backward(norch.ones(2), x, target, kept, None, -100, 0.0)
+    for wrong, given, weight in (
+        ("targets of shape", target[:2], None), ("a weight of shape", target, x[0, :2]), ("the count", target, None),
+    ):  # fmt: skip
+        with pytest.raises(norch.ShapeError, match=f"nll: {wrong}"):
+            lib.norch_nll(x, given, weight, norch.empty(1) if wrong == "the count" else None, -100, True)
+    with pytest.raises(norch.DTypeError, match="nll"):
+        lib.norch_nll(x, target.int(), None, None, -100, True)
+    with pytest.raises(norch.ShapeError, match="nll_backward: a gradient of shape"):
+        lib.norch_nll_backward(norch.ones(2), target, None, None, -100, 4)
 
 
 def test_a_target_with_an_axis_too_many_says_what_to_write():

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from ..._binding.library import constants, lib
 from ..._binding.numbers import int64 as int_
-from ...autograd.levels import holds
+from ..._package.typing import Any
+from ...autograd.grad_mode import mode
 from ...dtype import bool_, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._entry import composed
 from ...ops._operand import tensor_of
-from ...ops.copy import cat
 from ...ops.cross_entropy import cross_entropy as _of_rows
 from ...ops.loss import logit_cross_entropy, probability_cross_entropy
 from ...ops.nll import Targets, nll
 from ...ops.pointwise import where
-from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import log_softmax, logsigmoid
 from ._loss import legacy_reduction, reduced
@@ -22,79 +21,39 @@ from ._loss import legacy_reduction, reduced
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]
 
 
-class _Classes:
-    """Class indices (N, ...) or () for an input (N, C, ...) or (C), checked, with the weight of each sample.
-
-    dim       the axis of the classes
-    target    the indices, as int64; ignored: the one that does not count
-    weights   the weight of each class, or None
-    """
-
-    __slots__ = ("dim", "ignored", "input", "reduction", "target", "weights")
-
-    def __init__(
-        self, name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
-    ) -> None:
-        shape, target_shape, dtype = lib.norch_shape(input), lib.norch_shape(target), target.dtype
-        if not shape:
-            raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
-        self.dim = dim = min(len(shape) - 1, 1)
-        if target_shape != (wanted := shape[:dim] + shape[dim + 1 :]):
-            hint = ""
-            if target_shape[dim : dim + 1] == (1,) and target_shape[:dim] + target_shape[dim + 1 :] == wanted:
-                hint = f"; target.squeeze({dim}) has the shape of class indices"
-            raise ShapeError(f"{name}: target of shape {target_shape} does not fit input of shape {shape}{hint}")
-        if dtype.is_floating_point or dtype is bool_:
-            raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}; target.long() casts them")
-        if reduction not in ("mean", "sum", "none"):
-            reduced(input, reduction)  # raises the error
-        self.input, self.reduction = input, reduction
-        self.weights = None if weight is None else tensor_of(weight, name)
-        is_small = type(ignore_index) is int and abs(ignore_index) < 1 << 62
-        self.ignored = ignore_index if is_small else int_(ignore_index, f"{name}: ignore_index")
-        self.target = target if dtype is int64 else target.to(int64)
-        if self.weights is not None and tuple(self.weights.shape) != shape[dim : dim + 1]:
-            raise ShapeError(f"{name}: weight of shape {tuple(self.weights.shape)} for {shape[dim]} classes")
+def _targets(
+    name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
+) -> Targets:
+    """Class indices (N, ...) or () for an input (N, C, ...) or (C), checked, with the weight of each class."""
+    shape, target_shape, dtype = lib.norch_shape(input), lib.norch_shape(target), target.dtype
+    if not shape:
+        raise ShapeError(f"{name}: expected an input of 1 or more dimensions, got a 0-d tensor")
+    dim = min(len(shape) - 1, 1)
+    if target_shape != (wanted := shape[:dim] + shape[dim + 1 :]):
+        hint = ""
+        if target_shape[dim : dim + 1] == (1,) and target_shape[:dim] + target_shape[dim + 1 :] == wanted:
+            hint = f"; target.squeeze({dim}) has the shape of class indices"
+        raise ShapeError(f"{name}: target of shape {target_shape} does not fit input of shape {shape}{hint}")
+    if dtype.is_floating_point or dtype is bool_:
+        raise DTypeError(f"{name}: expected integer class indices as target, got {dtype}; target.long() casts them")
+    if reduction not in ("mean", "sum", "none"):
+        reduced(input, reduction)  # raises the error
+    is_small = type(ignore_index) is int and abs(ignore_index) < 1 << 62
+    ignored = ignore_index if is_small else int_(ignore_index, f"{name}: ignore_index")
+    if weight is not None and tuple(tensor_of(weight, name).shape) != shape[dim : dim + 1]:
+        raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
+    return Targets(target if dtype is int64 else target.to(int64), ignored, weight, reduction)
 
 
-class _Picked:
-    """Where those classes are.
-
-    at       the indices, with size 1 along dim
-    weight   the weight of each index's class, with size 1 along dim, or None
-    """
-
-    __slots__ = ("at", "weight")
-
-    def __init__(self, classes: _Classes) -> None:
-        self.at = Targets(classes.target, classes.dim, classes.ignored, classes.reduction)
-        self.weight = None
-        if classes.weights is not None:
-            shape = tuple(classes.input.shape)
-            weights = classes.weights.reshape(-1, *(1,) * (len(shape) - classes.dim - 1))
-            self.weight = self.pick(weights.expand(shape))
-
-    def pick(self, input: Tensor) -> Tensor:
-        """The elements of input at the classes."""
-        return input.gather(self.at.dim, self.at.index)
-
-    def loss(self, log_probabilities: Tensor) -> Tensor:
-        """The reduced negative log-likelihood of the classes."""
-        if self.weight is None:
-            return nll(log_probabilities, self.at)
-        return self.reduced(-self.pick(log_probabilities))
-
-    def reduced(self, loss: Tensor, weighted: bool = False) -> Tensor:
-        """The loss of each sample, 0 where ignored, times its weight (unless weighted already), reduced."""
-        valid, reduction = self.at.valid, self.at.reduction
-        if self.weight is not None and not weighted:
-            loss = loss * self.weight
-        loss = where(valid, loss, 0.0)
-        if reduction == "none":
-            return loss.squeeze(self.at.dim)
-        if reduction == "sum":
-            return loss.sum()
-        return loss.sum() / (self.at.count if self.weight is None else where(valid, self.weight, 0.0).sum())
+def _log_likelihood(log_probabilities: Tensor, targets: Targets) -> tuple[Tensor, Any]:
+    """The negative log-likelihood of the targets, reduced, and what a mean divides by."""
+    weight, reduction = targets.weight, targets.reduction
+    if weight is None or not (mode.enabled and weight.requires_grad):
+        return nll(log_probabilities, targets)
+    each = Targets(targets.target, targets.ignored, None, "none")
+    of_targets = nll(-_along(weight, log_probabilities.ndim).expand(log_probabilities.shape), each)[0]
+    losses, count = nll(log_probabilities, each)[0] * of_targets, of_targets.sum()
+    return (losses.sum() / count if reduction == "mean" else reduced(losses, reduction)), count
 
 
 @composed(autocast="float32")
@@ -116,15 +75,8 @@ def nll_loss(
     tensor(0.3750)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
-    input, target = connect(tensor_of(input, "nll_loss")), tensor_of(target, "nll_loss")
-    classes = _Classes("nll_loss", input, target, weight, ignore_index, reduction)
-    if not input.shape[classes.dim] and holds(classes.target == classes.ignored):
-        # no class, and none is asked for: one that the ignored may point at
-        shape = list(input.shape)
-        shape[classes.dim] = 1
-        classes.input = input = cat([input, input.new_zeros(shape)], classes.dim)
-        classes.weights = None if classes.weights is None else classes.weights.new_zeros(1)
-    return _Picked(classes).loss(input)
+    input, target = tensor_of(input, "nll_loss"), tensor_of(target, "nll_loss")
+    return _log_likelihood(input, _targets("nll_loss", input, target, weight, ignore_index, reduction))[0]
 
 
 @composed(autocast="float32")
@@ -155,25 +107,28 @@ def cross_entropy(
         if ignore_index >= 0:
             raise ArgumentError(f"cross_entropy: ignore_index {ignore_index} cannot be used with probabilities")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
-    classes = _Classes("cross_entropy", input, target, weight, ignore_index, reduction)
-    dim = classes.dim
-    if weight is None and input.ndim <= 2 and input.dtype.is_floating_point:
-        return _of_rows(input, classes.target, classes.ignored, reduction, label_smoothing)
-    picked = _Picked(classes)
+    targets = _targets("cross_entropy", input, target, weight, ignore_index, reduction)
+    ndim = input.ndim
+    if weight is None and ndim <= 2 and input.dtype.is_floating_point:
+        return _of_rows(input, targets.target, targets.ignored, reduction, label_smoothing)
+    dim = min(ndim - 1, 1)
     log_probabilities = log_softmax(input, dim)
-    hard = picked.loss(log_probabilities)
+    hard, count = _log_likelihood(log_probabilities, targets)
     if label_smoothing == 0:
         return hard
     losses = -log_probabilities
-    if classes.weights is not None:
-        losses = losses * _along(classes.weights, dim, input.ndim)
-    soft = picked.reduced(losses.sum(dim, keepdim=True), weighted=True)
+    if weight is not None:
+        losses = losses * _along(weight, ndim)
+    soft = where(targets.target == targets.ignored, 0.0, losses.sum(dim))
+    soft = soft if reduction == "none" else soft.sum()
+    if reduction == "mean":
+        soft = soft / count
     return hard * (1.0 - label_smoothing) + soft * (label_smoothing / (input.shape[dim] or 1))
 
 
-def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:
-    """weight (C) with its axis at dim, of ndim dimensions."""
-    return weight.reshape(*(-1 if axis == dim else 1 for axis in range(ndim)))
+def _along(weight: Tensor, ndim: int) -> Tensor:
+    """weight (C) as (C, ...), of one dimension less than ndim, but at least one."""
+    return weight.reshape(-1, *(1,) * (ndim - 2))
 
 
 def _soft_cross_entropy(
@@ -191,7 +146,7 @@ def _soft_cross_entropy(
         target = target * (1.0 - label_smoothing) + label_smoothing / (shape[dim] or 1)
     loss = -log_softmax(input, dim) * target
     if weight is not None:
-        loss = loss * _along(weight, dim, len(shape))
+        loss = loss * _along(weight, len(shape))
     return reduced(loss.sum(dim), reduction)
 
 
