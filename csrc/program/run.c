@@ -17,26 +17,38 @@ void nr_program_bind(nr_program *program, int32_t argument, char *data) {
     }
 }
 
+static int32_t fails_at(nr_program *program, int64_t at, int32_t status) {
+    program->complete = at;
+    return status;
+}
+
 static int32_t run_calls(void *of) {
-    const nr_program *program = of;
+    nr_program *program = of;
     const nr_step *end = program->steps + program->to;
-    for (const nr_step *step = program->steps + program->from; step < end; step++) NR_TRY(nr_program_run_step(step));
+    for (const nr_step *step = program->steps + program->from; step < end; step++) {
+        const int32_t status = nr_program_run_step(step);
+        if (status != NORCH_OK) return fails_at(program, step - program->steps, status);
+    }
     return NORCH_OK;
 }
 
+static int32_t feed(nr_program *program) {
+    const int32_t status = program->feeds ? nr_program_feed(program) : NORCH_OK;
+    return status == NORCH_OK ? status : fails_at(program, program->from, status);
+}
+
 static int32_t run_graphs(void *of) {
-    const nr_program *program = of;
+    nr_program *program = of;
     const nr_segment *segment = program->segments, *last = segment + program->segment_count;
-    if (program->feeds) NR_TRY(nr_program_feed(program));
+    NR_TRY(feed(program));
     while (segment < last && segment->end <= program->from) segment++;
     for (int64_t i = program->from; i < program->to; i++) {
-        if (segment < last && segment->first == i && segment->graph) {
-            void *graph = segment->graph;
-            NR_TRY(program->backend->device->graph(program->backend, NR_GRAPH_RUN, &graph));
-            i = segment->end - 1;
-        } else {
-            NR_TRY(nr_program_run_step(&program->steps[i]));
-        }
+        const bool starts = segment < last && segment->first == i && segment->graph;
+        void *graph = starts ? segment->graph : NULL;
+        const int32_t status = starts ? program->backend->device->graph(program->backend, NR_GRAPH_RUN, &graph)
+                                      : nr_program_run_step(&program->steps[i]);
+        if (status != NORCH_OK) return fails_at(program, i, status);
+        if (starts) i = segment->end - 1;
         while (segment < last && segment->end <= i + 1) segment++;
     }
     return NORCH_OK;
@@ -45,11 +57,12 @@ static int32_t run_graphs(void *of) {
 static double seconds_now(void) { return 1e-9 * (double)nr_nanoseconds(); }
 
 static int32_t run_timed(void *of) {
-    const nr_program *program = of;
-    if (program->feeds) NR_TRY(nr_program_feed(program));
+    nr_program *program = of;
+    NR_TRY(feed(program));
     double before = seconds_now();
     for (int64_t i = program->from; i < program->to; i++) {
-        NR_TRY(nr_program_run_step(&program->steps[i]));
+        const int32_t status = nr_program_run_step(&program->steps[i]);
+        if (status != NORCH_OK) return fails_at(program, i, status);
         const double now = seconds_now();
         program->seconds[i] = now - before;
         before = now;
@@ -98,10 +111,11 @@ void nr_program_put_result(nr_program *program, int32_t block, char *data) {
 }
 
 int32_t nr_program_run(nr_program *program, bool second) {
-    program->from = second ? program->split : 0;
+    program->from = program->complete = second ? program->split : 0;
     program->to = second || !program->divided ? program->count : program->split;
     if (program->from == program->to) return NORCH_OK;
     if (program->backend->device && ++program->runs == 2) NR_TRY(nr_program_make_graphs(program));
+    program->complete = program->to;
     const bool device = program->segment_count || program->feeds;
     int32_t (*body)(void *program) = program->seconds ? run_timed : device ? run_graphs : run_calls;
     const double work = second             ? program->work - program->first_work

@@ -130,7 +130,7 @@ class Fused(Elementwise):
 
     def _record(self, trace: Any, params: list[Tensor], group: dict[str, Any], hyper: Any) -> None:
         """Adds the callbacks and guards of this step to a recording (norch/program/trace.py)."""
-        state, kept, counts = self.state, self._structure(group), self.row.counts
+        state, kept, counts, at = self.state, self._structure(group), self.row.counts, address(hyper)
         only_counts = counts and type(self)._count is Fused._count
         entries = [state[param] for param in params if param in state]
 
@@ -146,7 +146,9 @@ class Fused(Elementwise):
                 self._fill_step(hyper, entries[0], group)
             return True
 
-        def advance() -> None:
+        def advance(done: tuple[Any, ...] = (at,)) -> None:
+            if at not in done:  # the replay has failed before this step
+                return
             if only_counts:
                 step = entries[0]["step"] + 1  # as refresh() has found, that of all
                 for entry in entries:

@@ -1,6 +1,7 @@
 """Trace: Python's notes while a function is recorded. C records the calls of the library (norch.Recording).
 
-before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts
+before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts;
+                       after one that failed with the addresses of the hyper-parameters of those steps that were done
 watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
 frames                 the Python code that ran
 guards                 conditions for a replay: the rows of conditions.py
@@ -67,7 +68,7 @@ class Trace:
         _recording.traced = True
         self.is_joint = is_joint
         self.before_run: list[Callable[[], bool]] = []
-        self.after_run: list[Callable[[], None]] = []
+        self.after_run: list[Callable[..., None]] = []
         self.watches: list[Row] | None = []
         self.frames = Frames()
         self.guards: list[Row] = []
@@ -101,7 +102,7 @@ class Trace:
     # ---- called by other modules while a function is traced ------------------------------------------------------
 
     def on_replay(
-        self, before: Callable[[], bool], after: Callable[[], None] | None, options: dict[str, Any] | None
+        self, before: Callable[[], bool], after: Callable[..., None] | None, options: dict[str, Any] | None
     ) -> None:
         """before() writes numbers to C memory that the calls read, and returns whether the recording still fits;
         after() advances step counts. options: before() is needed only if one of these has changed; None: always."""
@@ -323,8 +324,8 @@ def _ids_in(guards: list[Row]) -> list[int]:
     return sorted(ids)
 
 
-def _each(functions: list[Callable[[], Any]]) -> Callable[[], Any] | None:
+def _each(functions: list[Callable[..., Any]]) -> Callable[..., Any] | None:
     """One function that calls all functions, and returns False if one of them does; None if there are none."""
     if len(functions) < 2:
         return functions[0] if functions else None
-    return lambda: all(function() is not False for function in functions)
+    return lambda *done: all(function(*done) is not False for function in functions)

@@ -208,3 +208,15 @@ def test_an_attribute_of_an_argument_is_refused_if_it_is_read() -> None:
         reads = norch.capture(lambda x: x * x.weight)
         for _ in range(3):
             reads(x)
+
+
+@pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
+@pytest.mark.parametrize("of", [lambda x: x, lambda x: x[1:3]], ids=["whole", "view"])
+def test_a_gradient_that_needs_an_argument_notices_a_write_to_it(wrap: Any, of: Any) -> None:
+    double = wrap(lambda x: (x.mul_(2), x + 1)[1])
+    for _ in range(6):
+        x, w = norch.ones(4), norch.ones(4, requires_grad=True)
+        loss = (w * x).sum()
+        double(of(x))
+        with pytest.raises(norch.Error, match="changed in place"):
+            loss.backward()

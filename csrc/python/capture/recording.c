@@ -332,6 +332,8 @@ static int32_t read_leaves(nr_recording *r, void *leaves, void *results) {
         leaf->node_type = mode.node_type;
         leaf->bytes = leaf->tensor.storage->bytes;
         leaf->later = used_later(r->program, leaf->tensor.storage);
+        const int32_t block = nr_program_find(r->program, leaf->tensor.storage);
+        leaf->written = block >= 0 && r->program->blocks[block].written;
         for (int32_t k = (int32_t)i - 1; k >= 0; k--)
             if (c->leaves[k].is_tensor && c->leaves[k].tensor.storage == leaf->tensor.storage) leaf->shares = k;
         for (int32_t k = 0; k < (int32_t)i && leaf->twin == (int32_t)i; k++)

@@ -69,15 +69,16 @@ typedef struct nr_used {
 
 /* An argument, as it was when recorded. */
 typedef struct nr_leaf {
-    void *object;                 /* an argument that must be the same: a fixed tensor, or no tensor; else NULL */
-    norch_tensor tensor;          /* a copy of the header */
-    bool is_tensor, needs, later; /* needs: requires a gradient; later: as in nr_used */
-    int32_t argument;             /* of the program; -1: fixed, or unused */
-    int32_t shares;               /* the first argument over the same storage */
-    int32_t twin;                 /* the first argument that is the same object */
-    void *type;                   /* the class of the tensor */
-    size_t bytes;                 /* of its storage */
-    void *node_type;              /* the class of its node; not a reference */
+    void *object;          /* an argument that must be the same: a fixed tensor, or no tensor; else NULL */
+    norch_tensor tensor;   /* a copy of the header */
+    bool is_tensor, needs; /* needs: requires a gradient */
+    bool written, later;   /* as in nr_used */
+    int32_t argument;      /* of the program; -1: fixed, or unused */
+    int32_t shares;        /* the first argument over the same storage */
+    int32_t twin;          /* the first argument that is the same object */
+    void *type;            /* the class of the tensor */
+    size_t bytes;          /* of its storage */
+    void *node_type;       /* the class of its node; not a reference */
 } nr_leaf;
 
 /* A condition on a value of Python. Its row is the tuple (container, kind, key, value), without the value if it is absent:

@@ -4,6 +4,7 @@
 
 #include "../../core/device.h"
 #include "../../core/memory.h"
+#include "../../families/optim.h"
 #include "../modes.h"
 #include "../node.h"
 #include "recording.h"
@@ -149,21 +150,60 @@ static void set_grad(norch_tensor *x, void *after) {
     Py_DecRef(before);
 }
 
-static bool leave_gradients(nr_recording *r) {
+/* Counts a write to each tensor that a run writes to. */
+static bool note_writes(nr_recording *r) {
     void *time = NULL;
     bool good = true;
-    for (int64_t i = 0; i < r->used_count && good; i++) {
-        const nr_used *one = &r->used[i];
-        norch_tensor *grad = one->grad_after;
-        if (!one->sets_grad && !one->written) continue;
+    const nr_used *end = r->used + r->used_count;
+    for (nr_used *one = r->used; one < end && good; one++) {
+        const bool grad = one->sets_grad && one->result < 0 && one->grad_after;
+        if (!one->written && !grad) continue;
         if (!time && !(time = PyIter_Next(r->counter))) return false;
         if (one->written) good = nr_note_write(one->x, time);
-        if (!one->sets_grad || one->result >= 0) continue;
-        if (good && grad) good = nr_note_write(grad, time);
-        set_grad(one->x, grad ? (void *)grad : NR_NONE);
+        if (good && grad) good = nr_note_write(one->grad_after, time);
+    }
+    for (int64_t i = 0; i < r->conditions.first_leaves && good; i++) {
+        const nr_leaf *leaf = &r->conditions.leaves[i];
+        if (!leaf->written || leaf->object) continue; /* a fixed one is in `used` */
+        if (!time && !(time = PyIter_Next(r->counter))) return false;
+        good = nr_note_write(r->args[i], time);
     }
     if (time) Py_DecRef(time);
     return good;
+}
+
+static void leave_gradients(nr_recording *r) {
+    for (int64_t i = 0; i < r->used_count; i++) {
+        const nr_used *one = &r->used[i];
+        if (one->sets_grad && one->result < 0) set_grad(one->x, one->grad_after ? one->grad_after : NR_NONE);
+    }
+}
+
+/* The address of the options of each optimizer's call, or None if it was not complete when a run failed. */
+static void *steps_done(const nr_program *program) {
+    void *done = PyTuple_New(program->to - program->from);
+    for (int64_t i = program->from; done && i < program->to; i++) {
+        const nr_call *call = &program->steps[i].call;
+        const bool is_done = i < program->complete && call->family == NR_OPTIM;
+        void *address = is_done ? (void *)(uintptr_t)((const nr_optim_plan *)call->plan)->hyper : NULL;
+        PyTuple_SetItem(done, i - program->from, address ? PyLong_FromVoidPtr(address) : Py_NewRef(NR_NONE));
+    }
+    return done;
+}
+
+/* Runs the calls. If one fails, those before it are complete: what they wrote counts, and so do steps of optimizers. */
+static bool run_calls(nr_recording *r, bool second) {
+    if (nr_program_run(r->program, second) == NORCH_OK) return second || note_writes(r);
+    void *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    note_writes(r);
+    void *done = r->after_run ? steps_done(r->program) : NULL;
+    void *result = done ? PyObject_CallFunctionObjArgs(r->after_run, done, NULL) : NULL;
+    if (done) Py_DecRef(done);
+    if (result) Py_DecRef(result);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return false;
 }
 
 /* Reads `count` arguments from a tuple; false if it has another number of them. */
@@ -221,7 +261,8 @@ static void *run(nr_recording *r, void *leaves) {
     if (nr_renew_gradients(r) != NORCH_OK) return NULL;
     bind(r, r->conditions.first_leaves);
     if (nr_make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
-    if (nr_program_run(r->program, false) != NORCH_OK || !leave_gradients(r)) return NULL;
+    if (!run_calls(r, false)) return NULL;
+    leave_gradients(r);
     if (r->after_run && nr_calls_true(r->after_run) < 0) return NULL;
     return give(r, leaves);
 }
@@ -288,7 +329,7 @@ static void *run_second(nr_recording *r, void *leaves, int64_t time, const norch
     if (arena) nr_program_move(r->program, arena->storage);
     bind(r, c->leaf_count);
     if (nr_make_results(r, r->first_results, r->result_count) != NORCH_OK) return NULL;
-    if (nr_program_run(r->program, true) != NORCH_OK) return NULL;
+    if (!run_calls(r, true)) return NULL;
     return nr_give_results(r, r->first_results, r->result_count);
 }
 
@@ -361,9 +402,10 @@ static void *repeated(nr_recording *r, void *const *args) {
     if (!may) return Py_NewRef(NR_NOT_IMPLEMENTED);
     if (nr_renew_gradients(r) != NORCH_OK) return NULL;
     bind(r, r->conditions.first_leaves);
-    int32_t status = nr_make_results(r, 0, r->first_results);
-    for (int64_t i = 0; i < times && status == NORCH_OK; i++) status = nr_program_run(r->program, false);
-    if (status != NORCH_OK || !leave_gradients(r)) return NULL;
+    if (nr_make_results(r, 0, r->first_results) != NORCH_OK) return NULL;
+    for (int64_t i = 0; i < times; i++)
+        if (!run_calls(r, false)) return NULL;
+    leave_gradients(r);
     void *results = give(r, args[1]);
     if (!results) return NULL;
     Py_DecRef(results);
