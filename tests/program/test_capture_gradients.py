@@ -319,3 +319,38 @@ def test_products_over_an_empty_dimension(name) -> None:
     captured, x = norch.capture(gradient), norch.ones(0, 3, requires_grad=True)
     for _ in range(3):
         assert captured(x)[0].shape == (0, 3)
+
+
+NORMS = {
+    "batch": lambda: nn.BatchNorm1d(4),
+    "layer": lambda: nn.LayerNorm(4),
+    "group": lambda: nn.GroupNorm(2, 4),
+}
+RETURNED = {
+    "loss": lambda p, q, loss: loss,
+    "gradient": lambda p, q, loss: p.grad,
+    "both": lambda p, q, loss: (p.grad, q.grad),
+    "view": lambda p, q, loss: q.grad[1:],
+}
+HELD = {"tensor": lambda g: g, "alias": lambda g: g.detach(), "view": lambda g: g[1:]}
+
+
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("returned", RETURNED)
+@pytest.mark.parametrize("name", NORMS)
+def test_gradients_that_share_memory_are_held(name, returned, held):
+    """Those of a norm are rows of one tensor. None that the program holds changes in a later call."""
+    norm = NORMS[name]()
+
+    @norch.capture
+    def step(x):
+        norm.zero_grad()
+        loss = (norm(x).square() * x).sum()
+        loss.backward()
+        return RETURNED[returned](norm.weight, norm.bias, loss.detach())
+
+    kept = []
+    for _ in range(8):
+        step(norch.randn(3, 4))
+        kept += [(HELD[held](p.grad), HELD[held](p.grad).tolist()) for p in norm.parameters()]
+    assert step.recordings() == 1 and all(g.tolist() == values for g, values in kept)

@@ -2,7 +2,10 @@
  *
  * A run leaves the gradients that it makes in the memory that they had when they were recorded, so that no address
  * changes. If anything but .grad and recordings refers to such a gradient, or to its memory, this run gets new memory
- * for it, and a new tensor, as the function itself would. */
+ * for it, and a new tensor, as the function itself would. Gradients that share memory, as those of a layer norm do, are
+ * replaced together. */
+#include <string.h>
+
 #include "../../core/memory.h"
 #include "recording.h"
 
@@ -18,10 +21,10 @@ static int count_one(void *object, void *of) {
 }
 
 /* Counts the references that recordings have to a gradient and to its memory. */
-static void count(nr_used *one) {
+static void count(nr_used *one, const nr_recording *of) {
     const norch_storage *storage = ((norch_tensor *)one->grad_after)->storage;
     counter c = {.object = one->grad_after};
-    one->held_memory = 1; /* by the gradient */
+    one->held_memory = nr_gradients_over(of, storage);
     for (nr_recording *r = nr_recordings; r; r = r->next) {
         nr_recording_traverse(r, count_one, &c);
         for (int64_t b = 0; r->program && b < r->program->block_count; b++) {
@@ -38,42 +41,67 @@ static bool is_free(const nr_used *one, int64_t gradients) {
     return nr_references_of(grad) == one->held + gradients && grad->storage->references == one->held_memory;
 }
 
-/* Puts a new tensor over new memory in place of a gradient. */
-static int32_t renew(nr_recording *r, norch_tensor *before) {
-    const int32_t block = nr_program_find(r->program, before->storage);
-    norch_storage *storage = nr_storage_make(before->storage->backend, before->storage->bytes);
-    if (!storage) return NORCH_ERROR_MEMORY;
+/* A tensor over `storage` in place of one over memory of that size. */
+static norch_tensor *moved(const norch_tensor *before, norch_storage *storage) {
     norch_tensor header = *before;
     header.storage = storage;
     header.data = (char *)storage->data + ((char *)before->data - (char *)before->storage->data);
-    norch_tensor *made = norch_alias(&header);
-    if (!made) {
-        nr_storage_release(storage);
-        return NORCH_ERROR_MEMORY;
-    }
-    norch_retain(before);
-    nr_program_renew(r->program, block, storage);
-    for (int64_t i = 0; i < r->used_count; i++) {
-        if (r->used[i].grad_after != before) continue;
-        r->used[i].grad_after = norch_retain(made);
-        r->used[i].counted = 0;
-        norch_release(before);
-    }
+    return norch_alias(&header);
+}
+
+static void replace(nr_recording *r, norch_tensor *before, norch_tensor *made) {
     for (int64_t i = 0; i < r->keep_count; i++) {
         if (r->keeps[i].x != before) continue;
         r->keeps[i] = (nr_kept){norch_retain(made), *made};
         norch_release(before);
     }
+    for (int64_t i = 0; i < r->result_count; i++)
+        if (r->results[i].base == before) r->results[i].base = made;
+}
+
+/* Puts new tensors over new memory in place of the gradients in that of a block. made: as many as are in use, of NULL. */
+static int32_t renew(nr_recording *r, const int32_t block, norch_tensor **made) {
+    norch_storage *before = r->program->blocks[block].storage;
+    norch_storage *storage = nr_storage_make(before->backend, before->bytes);
+    if (!storage) return NORCH_ERROR_MEMORY;
+    bool good = true;
+    for (int64_t i = 0; i < r->used_count && good; i++) {
+        const norch_tensor *grad = r->used[i].grad_after;
+        if (!grad || grad->storage != before) continue;
+        for (int64_t k = 0; k < i && !made[i]; k++)
+            if (r->used[k].grad_after == grad) made[i] = norch_retain(made[k]);
+        if (!made[i]) good = (made[i] = moved(grad, storage)) != NULL;
+    }
+    if (!good) {
+        nr_storage_release(storage);
+        return NORCH_ERROR_MEMORY;
+    }
+    for (int64_t i = 0; i < r->used_count; i++) {
+        norch_tensor *grad = r->used[i].grad_after;
+        if (!made[i]) continue;
+        replace(r, grad, made[i]);
+        r->used[i].grad_after = norch_retain(made[i]);
+        r->used[i].counted = 0;
+        norch_release(grad);
+    }
+    nr_program_renew(r->program, block, storage);
     for (int64_t i = 0; i < r->result_count; i++) {
         nr_returned *one = &r->results[i];
         if (one->leaf >= 0 || one->object || one->block != block) continue;
         one->header.storage = storage;
         one->header.data = (char *)storage->data + one->inside;
-        if (one->base == before) one->base = made;
     }
-    norch_release(made);
-    norch_release(before);
     return nr_recording_list_held(r);
+}
+
+static int32_t renew_block_of(nr_recording *r, const norch_tensor *grad) {
+    norch_tensor **made = nr_malloc((size_t)r->used_count * sizeof *made);
+    if (!made) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    memset(made, 0, (size_t)r->used_count * sizeof *made);
+    const int32_t status = renew(r, nr_program_find(r->program, grad->storage), made);
+    for (int64_t i = 0; i < r->used_count; i++) norch_release(made[i]);
+    nr_free(made);
+    return status;
 }
 
 int32_t nr_renew_gradients(nr_recording *r) {
@@ -81,10 +109,10 @@ int32_t nr_renew_gradients(nr_recording *r) {
         nr_used *one = &r->used[i];
         if (!one->renews || (one->counted == nr_recordings_changes && is_free(one, one->x->grad == one->grad_after)))
             continue;
-        count(one);
+        count(one, r);
         int64_t gradients = 0;
         for (int64_t k = 0; k < r->used_count; k++) gradients += r->used[k].x->grad == one->grad_after;
-        if (!is_free(one, gradients)) NR_TRY(renew(r, one->grad_after));
+        if (!is_free(one, gradients)) NR_TRY(renew_block_of(r, one->grad_after));
     }
     return NORCH_OK;
 }

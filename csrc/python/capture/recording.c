@@ -459,6 +459,14 @@ static int32_t place_gradients(nr_recording *r, void *results) {
         else
             drop(&used->grad_after);
         used->renews = used->grad_after && nr_may_renew(r, used, results);
+    }
+    for (int64_t i = 0; i < r->used_count; i++) {
+        nr_used *used = &r->used[i];
+        const norch_tensor *grad = used->grad_after;
+        for (int64_t k = 0; k < r->used_count && used->renews; k++) { /* all in a storage are renewed, or none */
+            const norch_tensor *other = r->used[k].grad_after;
+            used->renews = !other || other->storage != grad->storage || r->used[k].renews;
+        }
         for (int64_t k = 0; k < r->result_count && used->renews; k++)
             if (nr_is_view_of_gradient(r, used, k)) r->results[k].base = used->grad_after;
     }

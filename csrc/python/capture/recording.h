@@ -261,6 +261,8 @@ extern nr_recording *nr_recordings;
 extern int64_t nr_recordings_changes;
 void nr_recording_list(nr_recording *recording);
 void nr_recording_unlist(const nr_recording *recording);
+/* How many gradients lie in a storage: different tensors. */
+int64_t nr_gradients_over(const nr_recording *recording, const norch_storage *storage);
 /* Whether a gradient that the function makes can be replaced by a new one, and whether the k-th result is a view of it. */
 bool nr_may_renew(const nr_recording *recording, const nr_used *one, void *results);
 bool nr_is_view_of_gradient(const nr_recording *recording, const nr_used *one, int64_t k);

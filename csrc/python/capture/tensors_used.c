@@ -134,14 +134,30 @@ bool nr_is_view_of_gradient(const nr_recording *r, const nr_used *one, int64_t k
     return result->leaf < 0 && !result->object && r->program->blocks[result->block].storage == storage;
 }
 
+int64_t nr_gradients_over(const nr_recording *r, const norch_storage *storage) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < r->used_count; i++) {
+        const norch_tensor *grad = r->used[i].grad_after;
+        bool first = grad && grad->storage == storage;
+        for (int64_t k = 0; k < i && first; k++) first = r->used[k].grad_after != grad;
+        count += first;
+    }
+    return count;
+}
+
+static bool is_gradient(const nr_recording *r, const void *x) {
+    for (int64_t i = 0; i < r->used_count; i++)
+        if (r->used[i].grad_after == x) return true;
+    return false;
+}
+
 bool nr_may_renew(const nr_recording *r, const nr_used *one, void *results) {
     const norch_tensor *grad = one->grad_after;
     const int32_t block = nr_program_find(r->program, grad->storage);
-    int64_t references = 2; /* of the gradient, of the block, and of views that are returned */
-    for (int64_t k = 0; k < r->result_count; k++) {
-        if (PyTuple_GetItem(results, k) == grad) return false;
-        references += r->results[k].twin == k && nr_is_view_of_gradient(r, one, k);
-    }
+    int64_t references = 1 + nr_gradients_over(r, grad->storage); /* of the block, of gradients, of views returned */
+    for (int64_t k = 0; k < r->result_count; k++)
+        references += r->results[k].twin == k && nr_is_view_of_gradient(r, one, k) &&
+                      !is_gradient(r, PyTuple_GetItem(results, k));
     return block >= 0 && r->program->blocks[block].kind == NR_KEPT && grad->storage->references == references &&
            !nr_guards_name(&r->conditions.guards, grad) && !is_stored(r, grad->storage);
 }
