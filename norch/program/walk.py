@@ -76,7 +76,12 @@ _MOST = 50_000  # values that one recording compares
 _OF_STATE = frozenset(("state_dict", "__getstate__", "__dict__"))  # of optimizers and other objects of norch
 _OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")  # of modules
-_DEFINITIONS = (FunctionType, property, staticmethod, classmethod)
+_WRAPPERS = {  # of functions in classes, and their members
+    property: (property.fget, property.fset, property.fdel),
+    staticmethod: (staticmethod.__dict__["__func__"],),
+    classmethod: (classmethod.__dict__["__func__"],),
+}
+_DEFINITIONS = (FunctionType, *_WRAPPERS)
 IDS = (id, hash)
 
 
@@ -163,11 +168,12 @@ class Walk(Settings):
         elif kind is MethodType:
             self._reach(x.__self__, place)
             self._reach(x.__func__, place)
-        elif kind is property:
-            for function in (x.fget, x.fset, x.fdel):
+        elif kind in _WRAPPERS:
+            for member in _WRAPPERS[kind]:
+                function = member.__get__(x)
+                if function is not None:
+                    self._row(place, x, FIELD, offset_of(member), function)  # a call of __init__() replaces it
                 self._reach(function, place)
-        elif kind in (staticmethod, classmethod):
-            self._reach(x.__func__, place)
         elif kind in IN_C:
             self._guard_function_in_c(x, place)
         elif kind in (MemberDescriptorType, GetSetDescriptorType):

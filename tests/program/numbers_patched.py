@@ -57,6 +57,24 @@ def owner_of(cls, name):
 # ---- patches --------------------------------------------------------------------------------------------------------
 
 
+@way
+def classmethod_set_up_anew():
+    cls = type("Config", (), {"k": classmethod(lambda cls: 2.0)})
+    return lambda x: x * cls.k(), lambda value: vars(cls)["k"].__init__(lambda cls: value)
+
+
+@way
+def staticmethod_set_up_anew():
+    cls = type("Config", (), {"k": staticmethod(lambda: 2.0)})
+    return lambda x: x * cls.k(), lambda value: vars(cls)["k"].__init__(lambda: value)
+
+
+@way
+def property_set_up_anew():
+    config = type("Config", (), {"k": property(lambda self: 2.0)})()
+    return lambda x: x * config.k, lambda value: vars(type(config))["k"].__init__(lambda self: value)
+
+
 def x_times(v):
     """A function of a tensor among its arguments."""
     return lambda *args, **_: next(one for one in args if isinstance(one, norch.Tensor)) * v
