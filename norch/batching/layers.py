@@ -14,9 +14,12 @@ from .level import (
     aligned,
     become,
     become_all,
+    empty_like,
+    fill_by_sample,
     folded,
     folded_second,
     fresh,
+    fresh_folded,
     is_here,
     one_sample,
     rule,
@@ -70,15 +73,13 @@ def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, mask: Any,
     if seed is None or not level.size:
         results = [fresh(x, level) for x in grads]
         lib.norch_attention_backward(*(samples(x, level) for x in inputs[:5]), None, *options, results)
+        become_all(grads, results, level)
     else:
-        rows = []
-        for i in range(level.size):
-            rows.append(
-                [lib.norch_empty(lib.norch_shape(x), x._dtype, (x._device_type, x._device_index)) for x in grads]
-            )
-            lib.norch_attention_backward(*(one_sample(x, i, level) for x in inputs), *options, rows[-1])
-        results = [lib.norch_stack(parts, 0) for parts in zip(*rows)]
-    become_all(grads, results, level)
+        fill_by_sample(
+            grads,
+            level,
+            lambda i, into: lib.norch_attention_backward(*(one_sample(x, i, level) for x in inputs), *options, into),
+        )
 
 
 @rule("attention_fuses")
@@ -139,15 +140,15 @@ def _normalize_backward(
     elif weight is not None:
         weight = _cast(weight, p._dtype)
     fold = folded if axes < 0 else lib.norch_alias
-    grad_x = lib.norch_empty(lib.norch_shape(p), p._dtype, (p._device_type, p._device_index))
-    lib.norch_normalize_backward(fold(through), fold(p), weight, axes, eps, centered, (fold(grad_x),))
+    grad_x = empty_like(p, lib.norch_shape(fold(p)))
+    lib.norch_normalize_backward(fold(through), fold(p), weight, axes, eps, centered, (grad_x,))
     if len(grads) > 1:
         h = lib.norch_normalize(fold(p), None, None, axes, eps, centered)
         h = unfolded(h, level) if axes < 0 else h
         rest = range(1, x.ndim + 1 - axes) if axes > 0 else (1, *range(3, x.ndim + 1))
         parts = [sum_over(lib.norch_binary(_MUL, slope, h), rest), sum_over(slope, rest)]
         become(grads[1], _cast(lib.norch_stack(parts, 1), grads[1]._dtype), level)
-    become(grads[0], _cast(grad_x, grads[0]._dtype), level)
+    become(grads[0], _cast(unfolded(grad_x, level) if axes < 0 else grad_x, grads[0]._dtype), level)
 
 
 # ---- images sampled at coordinates: samples are more images ----------------------------------------------------------
@@ -164,10 +165,9 @@ def _grid_sample_backward(
     level: Level, g: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, of_x: Any, of_grid: Any
 ) -> None:
     inputs = [folded(samples(tensor, level)) for tensor in (g, x, grid)]
-    results = [None if tensor is None else fresh(tensor, level) for tensor in (of_x, of_grid)]
-    into = [None if tensor is None else folded(tensor) for tensor in results]
-    lib.norch_grid_sample_backward(*inputs, mode, padding, corners, *into)
-    become_all((of_x, of_grid), results, level)
+    results = [fresh_folded(tensor, level) for tensor in (of_x, of_grid)]
+    lib.norch_grid_sample_backward(*inputs, mode, padding, corners, *results)
+    become_all((of_x, of_grid), [None if tensor is None else unfolded(tensor, level) for tensor in results], level)
 
 
 # ---- distances between rows: samples are more matrices ---------------------------------------------------------------
@@ -247,7 +247,7 @@ def _room(x: Any, level: Level) -> Any:
     if x is None:
         return None
     steps, rows, *rest = lib.norch_shape(x)
-    return lib.norch_empty((steps, level.size * rows, *rest), x._dtype, (x._device_type, x._device_index))
+    return empty_like(x, (steps, level.size * rows, *rest))
 
 
 def _rows(x: Any, level: Level) -> Any:
@@ -281,11 +281,10 @@ def _recurrent(
         lib.norch_recurrent(*inputs, weight, bias, reverse, *results)
         return _fill(outs, results, level)
     warn_of_loop(_LAYER)
-    whole = [None if t is None else fresh(t, level) for t in outs]
-    for i in range(level.size):
-        each = [_one(t, i, level) for t in (from_x, h, c, weight, bias)]
-        lib.norch_recurrent(*each, reverse, *(None if t is None else lib.norch_select(t, 0, i) for t in whole))
-    become_all(outs, whole, level)
+    whole = from_x, h, c, weight, bias
+    fill_by_sample(
+        outs, level, lambda i, into: lib.norch_recurrent(*(_one(t, i, level) for t in whole), reverse, *into)
+    )
     return None
 
 
@@ -294,25 +293,22 @@ def _recurrent_backward(
     level: Level, g_hs: Any, g_c: Any, h: Any, c: Any, weight: Any, reverse: bool, hs: Any, kept: Any, cs: Any,
     grad_x: Any, grad_h: Any, grad_state: Any,
 ) -> Any:  # fmt: skip
-    whole = [None if t is None else fresh(t, level) for t in (grad_x, grad_h, grad_state)]
     if not is_here(weight, level):
-        room = [_room(grad_x, level), _room(grad_h, level), folded(whole[2])]
+        room = [_room(grad_x, level), _room(grad_h, level), fresh_folded(grad_state, level)]
         out = lib.norch_recurrent_backward(
             _kept(g_hs, level), _rows(g_c, level), _rows(h, level), _rows(c, level), weight, reverse,
             _kept(hs, level), _kept(kept, level), _kept(cs, level), *room,
         )  # fmt: skip
         _fill((grad_x, grad_h), room[:2], level)
-        become(grad_state, whole[2], level)
+        become(grad_state, unfolded(room[2], level), level)
         return sample(unfolded(out, level), level)
     warn_of_loop(_LAYER)
-    rows = []
-    for i in range(level.size):
-        inputs = [_one(t, i, level) for t in (g_hs, g_c, h, c, weight)]
-        saved = [_one(t, i, level) for t in (hs, kept, cs)]
-        into = [None if t is None else lib.norch_select(t, 0, i) for t in whole]
-        rows.append(lib.norch_recurrent_backward(*inputs, reverse, *saved, *into))
-    become_all((grad_x, grad_h, grad_state), whole, level)
-    return sample(lib.norch_stack(rows, 0), level)
+
+    def run(i: int, into: list[Any]) -> Any:
+        inputs, saved = ([_one(t, i, level) for t in ts] for ts in ((g_hs, g_c, h, c, weight), (hs, kept, cs)))
+        return lib.norch_recurrent_backward(*inputs, reverse, *saved, *into)
+
+    return sample(lib.norch_stack(fill_by_sample((grad_x, grad_h, grad_state), level, run), 0), level)
 
 
 # ---- the cross-entropy of logits: the losses of all rows of all samples, then a reduction for each sample ------------

@@ -160,10 +160,35 @@ def samples(x: Any, level: Level) -> Any:
     return lib.norch_expand(x, (level.size, *lib.norch_shape(x))) if x is not None else None
 
 
-def fresh(x: Any, level: Level) -> Any:
-    """An empty tensor like the samples of x, for a call to write to; then become() uses it."""
-    shape = (level.size, *lib.norch_shape(x))
+# What a call writes to is passed to it as it is, not as a view of it: at an outer level what was passed becomes() a
+# batched tensor, alone.
+
+
+def empty_like(x: Any, shape: tuple[int, ...]) -> Any:
+    """An empty tensor of a shape, of the dtype and device of x, for a call to write to; then become() uses it."""
     return lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
+
+
+def fresh(x: Any, level: Level) -> Any:
+    """empty_like() the samples of x."""
+    return empty_like(x, (level.size, *lib.norch_shape(x)))
+
+
+def fresh_folded(x: Any, level: Level) -> Any:
+    """empty_like() the folded() samples of x; None of None."""
+    return None if x is None else empty_like(x, ((shape := lib.norch_shape(x))[0] * level.size, *shape[1:]))
+
+
+def fill_by_sample(outs: Sequence[Any], level: Level, run: Callable[[int, list[Any]], Any]) -> list[Any]:
+    """The results of run(i, into) for each sample i, which writes to tensors like outs, or None; outs become these."""
+    rows, results = [], []
+    for i in range(level.size):
+        rows.append([None if x is None else empty_like(x, lib.norch_shape(x)) for x in outs])
+        results.append(run(i, rows[-1]))
+    for k, x in enumerate(outs):
+        if x is not None:
+            become(x, lib.norch_stack([row[k] for row in rows], 0) if rows else fresh(x, level), level)
+    return results
 
 
 def written(name: str, x: Any, level: Level) -> Any:

@@ -67,9 +67,9 @@ def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> A
         return lib.norch_squeeze(lib.norch_addmm(lib.norch_unsqueeze(x, -1), a, column, beta, alpha), (-1,))
     if x.ndim > a.ndim:
         raise ShapeError("addmm: shapes do not fit")  # the call for one sample names them
-    only_x = not is_here(a, level) and not is_here(b, level)
-    left, right = samples(a, level) if only_x else aligned(a, level, a.ndim), aligned(b, level, b.ndim)
-    return sample(lib.norch_addmm(aligned(x, level, a.ndim), left, right, beta, alpha), level)
+    only_x, ndim = not is_here(a, level) and not is_here(b, level), max(a.ndim, b.ndim)
+    left, right = samples(a, level) if only_x else aligned(a, level, ndim), aligned(b, level, ndim)
+    return sample(lib.norch_addmm(aligned(x, level, ndim), left, right, beta, alpha), level)
 
 
 @rule("quantized_linear")

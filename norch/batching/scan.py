@@ -7,7 +7,7 @@ from typing import Any
 from .._binding.library import lib
 from ..autograd.levels import Level
 from ..errors import ShapeError
-from .level import along, axis_of, become, fresh, is_here, rule, same_call_along, sample, samples
+from .level import along, axis_of, become, empty_like, is_here, rule, same_call_along, sample, samples
 
 same_call_along("resample", "resample", "resample_backward")
 same_call_along("softmax", "softmax")
@@ -21,10 +21,9 @@ def _scan(level: Level, kind: int, x: Any, dim: int, reverse: bool) -> Any:
 
 @rule("scan_extreme")
 def _scan_extreme(level: Level, x: Any, dim: int, least: bool, values: Any) -> Any:
-    results = fresh(values, level)
-    into = results if x.ndim else lib.norch_unsqueeze(results, 1)
-    out = along(level, x, dim, "scan", lambda p, axis: lib.norch_scan_extreme(p, axis, least, into))
-    become(values, results, level)
+    results = empty_like(values, (level.size, *(lib.norch_shape(values) or (1,))))
+    out = along(level, x, dim, "scan", lambda p, axis: lib.norch_scan_extreme(p, axis, least, results))
+    become(values, results if x.ndim else lib.norch_squeeze(results, (1,)), level)
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from typing import Any
 
@@ -421,6 +422,12 @@ def test_what_is_added_broadcasts_in_each_sample(name: str, shapes: list[tuple[i
         given_ = [floats(*shape) if dim is None else floats(3, *shape) for dim, shape in zip(dims, shapes, strict=True)]
         wanted = norch.stack([call(*slices(given_, dims, i)) for i in range(3)])
         assert_close(vmap(call, tuple(dims))(*given_), wanted, rtol=1e-9, atol=1e-9)
+    for dims, outer in itertools.product(every, every):
+        levels = [[3] * (d == 0) + [3] * (o == 0) for d, o in zip(dims, outer, strict=True)]
+        given_ = [floats(*level, *shape) for level, shape in zip(levels, shapes, strict=True)]
+        rows = [[call(*slices(slices(given_, outer, i), dims, j)) for j in range(3)] for i in range(3)]
+        found = vmap(vmap(call, tuple(dims)), tuple(outer))(*given_)
+        assert_close(found, norch.stack([norch.stack(row) for row in rows]), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vmap_checks import check, floats, positive
+from vmap_checks import check, check_nested, floats, positive
 
 import norch
 from norch import func, nn, vmap
@@ -83,6 +83,12 @@ def test_layers(name: str) -> None:
     check(call, *inputs)
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_at_two_levels(name: str) -> None:
+    call, *inputs = LAYERS[name]
+    check_nested(call, *inputs)
+
+
 CLASSES = norch.tensor([[1, 0, 3], [2, 2, 1], [0, 3, -100]])
 REDUCTIONS = "mean", "sum", "none"
 LOSSES: Any = {
@@ -110,6 +116,7 @@ LOSSES: Any = {
 def test_losses(name: str) -> None:
     call, *inputs = LOSSES[name]
     check(call, *inputs)
+    check_nested(call, *inputs)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -117,6 +124,7 @@ def test_losses(name: str) -> None:
 def test_cross_entropy(reduction: str, smoothing: float) -> None:
     loss = functools.partial(F.cross_entropy, reduction=reduction, label_smoothing=smoothing)
     check(loss, floats(3, 3, 5), CLASSES)
+    check_nested(loss, floats(3, 3, 5), CLASSES)
     check(loss, floats(3, 5), CLASSES[:, 0])
     check(lambda x, y: loss(x.unsqueeze(0), y.unsqueeze(0)), floats(3, 5), CLASSES[:, 0])
     check(loss, floats(3, 3, 5, 2), CLASSES.unsqueeze(-1).expand(3, 3, 2).clamp(0))
@@ -138,6 +146,7 @@ def test_recurrent_layers(kind: Any) -> None:
         warnings.simplefilter("always")
         check(lambda *w: call(x[0], *w), *weights, dims=[0] * len(weights))
         check(call, x, *weights, dims=[0] * (1 + len(weights)))
+        check_nested(call, x, *weights)
     assert told is None or "a recurrent layer whose weights are batched; it runs once" in str(told[0].message)
 
 
@@ -148,6 +157,7 @@ def test_stacked_recurrent_layers(kind: Any, rows: int, batch_first: bool) -> No
     """The outputs of a layer, which are strided where they are one row of each sample, are the inputs of the next."""
     layer = kind(3, 4, num_layers=2, bias=False, batch_first=batch_first).double()
     check(lambda x: layer(x)[0], floats(3, 5, rows, 3))
+    check_nested(lambda x: layer(x)[0], floats(3, 5, rows, 3))
 
 
 def test_transformer_layer() -> None:

@@ -65,6 +65,27 @@ def check(call: Callable[..., Any], *inputs: Any, grads: bool = True, dims: Any 
             assert_close(ours, theirs, rtol=1e-7, atol=1e-9)
 
 
+def check_nested(call: Callable[..., Any], *inputs: Any) -> None:
+    """The map of a map of gradients, whose levels batch each of the inputs alone and all others, and of Jacobians."""
+    floating = tuple(i for i, x in enumerate(inputs) if x.is_floating_point())
+
+    def number(*x):
+        return sum(((out + 0.3) * out.detach().cos()).sum() for out in leaves(call(*x)))
+
+    run = func.grad(number, floating)
+    for k in range(len(inputs)):
+        inner = tuple(0 if i == k else None for i in range(len(inputs)))
+        outer = tuple(None if i == k and len(inputs) > 1 else 0 for i in range(len(inputs)))
+        given = [x[:2] if len(inputs) > 1 else norch.stack([x[:2], x[1:3]]) for x in inputs]
+        found = leaves(vmap(vmap(run, inner), outer)(*given))
+        rows = [leaves(run(*slices(slices(given, outer, i), inner, j))) for i in range(2) for j in range(2)]
+        for ours, column in zip(found, zip(*rows, strict=True), strict=True):
+            assert_close(ours, norch.stack(column).unflatten(0, (2, 2)), rtol=1e-7, atol=1e-9)
+    rows_of = func.jacrev(lambda *x: leaves(call(*x))[0], floating[0])
+    found = vmap(rows_of)(*(x[:2] for x in inputs))
+    assert_close(found, norch.stack([rows_of(*(x[i] for x in inputs)) for i in range(2)]), rtol=1e-7, atol=1e-9)
+
+
 def by_loop(call: Any, pattern: Any, *given: Any) -> list[Any]:
     rows = [leaves(call(*slices(given, pattern, i))) for i in range(3)]
     return [norch.stack(column) for column in zip(*rows, strict=True)]
