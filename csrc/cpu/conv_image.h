@@ -28,7 +28,6 @@
 #define LONGEST_REACH (1 << 28)
 /* Tiles of a row of an image whose rows follow each other without a halo. */
 #define ROW_TILES 4
-#define LINE 64 /* bytes of a line of the cache */
 
 typedef struct NAME(image_conv) {
     const nr_layer_run *run;
@@ -37,11 +36,11 @@ typedef struct NAME(image_conv) {
     const T *weight, *x; /* x: of the first tap of the first position of a sample; or NULL, and: */
     view v;              /* of planes, padded in scratch */
     int64_t k, depth;
-    bool after;                   /* the bias is added to the sum, which else begins with it */
-    bool flat;                    /* rows of all images follow each other, and are cut into others: */
-    int64_t rows, columns, last;  /* columns of the last row */
-    int64_t sample, row, step;    /* from one to the next in x */
-    int64_t period, plane, width; /* numbers of k after which offsets are the same in the next plane */
+    bool after;                  /* the bias is added to the sum, which else begins with it */
+    bool flat;                   /* rows of all images follow each other, and are cut into others: */
+    int64_t rows, columns, last; /* columns of the last row */
+    int64_t sample, row, step;   /* from one to the next in x */
+    int64_t period, plane;       /* numbers of k after which offsets are the same in the next plane */
     int64_t groups, group_tasks, bands, band, tasks;
     bool by_band; /* all groups of a band follow each other, not all bands of a group */
     int32_t offset[LANES * MOST_TAPS];
@@ -50,8 +49,8 @@ typedef struct NAME(image_conv) {
     _Atomic int64_t next;
 } NAME(image_conv);
 
-/* A tile for k in [from, to): `start` is where sums begin, or NULL. For each k a line of what is read next, from `ahead`
- * on, comes to the second cache. */
+/* A tile for k in [from, to): `start` is where sums begin, or NULL. ahead_step bytes of what is read next, from `ahead`
+ * on, come to the second cache for each k. */
 typedef struct NAME(image_tile) {
     int64_t from, to;
     const T *x, *weight, *start;
@@ -133,19 +132,19 @@ static void NAME(finish_row)(const NAME(image_conv) * s, int64_t sample, int64_t
 }
 
 /* The rows [first, end) of a group of blocks: the part of the weight for `depth` products is used for all of them, while
- * the next part comes to the cache. A row is cut into tiles of like width. */
+ * the next part comes to the cache, a piece with each tile, as memory is slow. A row is cut into tiles of like width. */
 static void NAME(see_rows)(const NAME(image_conv) * s, int64_t sample, int64_t group, int64_t first, int64_t end,
                            const T *x) {
     const int64_t vectors = least(TILE_VECTORS, s->y->blocks - group * TILE_VECTORS),
                   kind = s->step == 1 ? 0 : s->step / LANES;
-    const int64_t part = s->depth * vectors * LANES * (int64_t)sizeof(T);
+    const int64_t all = (end - first) * ceil_div(s->columns, TILE_ROWS); /* tiles */
     NAME(image_tile) tile = {.weight = s->weight + group * s->k * PANEL_COLS};
+    tile.ahead_step = ceil_div(vectors * LANES * (int64_t)sizeof(T), all);
     for (int64_t k = 0; k < s->k; k += s->depth) {
         tile.from = k;
         tile.to = least(s->k, k + s->depth);
         tile.start = k == 0 && s->run->bias && !s->after ? s->run->bias + group * PANEL_COLS : NULL;
         tile.ahead = (const char *)(tile.weight + tile.to * vectors * LANES);
-        const char *ahead_end = tile.ahead + part;
         for (int64_t i = first; i < end; i++) {
             const int64_t columns = i + 1 == s->rows ? s->last : s->columns, tiles = ceil_div(columns, TILE_ROWS);
             const int64_t row = s->flat ? 0 : i, column = s->flat ? i * s->columns : 0;
@@ -153,7 +152,6 @@ static void NAME(see_rows)(const NAME(image_conv) * s, int64_t sample, int64_t g
             tile.y = nr_image_at(s->y, sample, group * TILE_VECTORS, row, column);
             for (int64_t t = 0; t < tiles; t++) {
                 const int64_t count = columns / tiles + (t < columns % tiles);
-                tile.ahead_step = tile.ahead < ahead_end ? LINE : 0;
                 NAME(sees_image)[count - 1][kind][vectors - 1](s, &tile);
                 tile.ahead += (tile.to - k) * tile.ahead_step;
                 tile.x += count * s->step;

@@ -176,10 +176,11 @@ static void NAME(multiply)(const NAME(winograd) * w, int64_t tiles, const T *fro
             tile.ahead = (const char *)next;
             tile.x = from + f * from_apart;
             tile.y = to + f * to_apart + g * TILE_VECTORS * tiles * LANES;
+            tile.ahead_step = ceil_div(vectors * LANES * (int64_t)sizeof(T), cuts);
             for (int64_t t = 0; t < cuts; t++) {
                 const int64_t count = tiles / cuts + (t < tiles % cuts);
-                tile.ahead_step = t == 0 ? LINE : 0;
                 NAME(sees_image)[count - 1][1][vectors - 1](&product, &tile);
+                tile.ahead += p->in * tile.ahead_step;
                 tile.x += count * LANES;
                 tile.y += count * LANES;
             }
