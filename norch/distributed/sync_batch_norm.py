@@ -60,7 +60,7 @@ class SyncBatchNorm(_BatchNorm):
         """The normalized input, of its shape."""
         if not self.training or (is_initialized() and group_of(self.process_group, "SyncBatchNorm").size() == 1):
             return super().forward(input)
-        self._check_input(input)
+        self._check_input_dim(input)
         group = group_of(self.process_group, "SyncBatchNorm")
         axes = [axis for axis in range(input.ndim) if axis != 1]
         x = input if input.dtype.itemsize >= 4 else input.float()
@@ -78,7 +78,7 @@ class SyncBatchNorm(_BatchNorm):
             out = out + self.bias.view(along)
         return out.to(input.dtype)
 
-    def _check_input(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if tensor_of(input, "SyncBatchNorm").ndim < 2:
             raise ShapeError(f"SyncBatchNorm: expected at least 2D input (got {input.ndim}D input)")
         if input.shape[1] != self.num_features:

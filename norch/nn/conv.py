@@ -73,13 +73,20 @@ class _Conv(Module):
         reset_bias(self, math.prod(self.weight.shape[1:]))
 
     def forward(self, input: Tensor) -> Tensor:
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """forward() with other weights. Subclasses of programs call it, and define it."""
         padding = self.padding
         if self.padding_mode != "zeros":
-            name = type(self).__name__
-            ends = ops.paddings(name, padding, self.weight, self.stride, self.dilation, self._axes)
-            pairs = [pair for axis in reversed(list(zip(*ends, strict=True))) for pair in axis]
-            input, padding = F.pad(input, pairs, self.padding_mode), 0
-        return FUNCTIONS[self._conv](input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+            input, padding = F.pad(input, self._pairs_of_padding(), self.padding_mode), 0
+        return FUNCTIONS[self._conv](input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    def _pairs_of_padding(self) -> list[int]:
+        """The padding as functional.pad() takes it: both ends of each axis, the last axis first."""
+        name = type(self).__name__
+        ends = ops.paddings(name, self.padding, self.weight, self.stride, self.dilation, self._axes)
+        return [pair for axis in reversed(list(zip(*ends, strict=True))) for pair in axis]
 
     def extra_repr(self) -> str:
         zeros, ones = (0,) * self._axes, (1,) * self._axes

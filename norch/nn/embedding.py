@@ -72,6 +72,10 @@ class Embedding(Module):
     def reset_parameters(self) -> None:
         """Initializes the weight; row padding_idx becomes 0."""
         init.normal_(self.weight)
+        self._fill_padding_idx_with_zero()
+
+    def _fill_padding_idx_with_zero(self) -> None:
+        """Subclasses of programs with a reset_parameters() of their own call it."""
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx].fill_(0)

@@ -226,6 +226,8 @@ class Module(StateDict):
             raise AttributeError(f"cannot assign {name!r} before super().__init__() was called")
         if name not in registry:
             self._unbind(name)
+            if hasattr(type(getattr(type(self), name, None)), "__set__"):
+                _look_up_after_properties(type(self))
         registry[name] = value
         state[name] = value
 
@@ -577,6 +579,13 @@ def _look_up_ordinarily(cls: Any) -> None:
 
 
 _look_up_ordinarily(Module)
+
+
+def _look_up_after_properties(cls: Any) -> None:
+    """Lets Module.__getattr__ find what is registered under the name of a property, which is asked before and raises an
+    AttributeError."""
+    if cls.__getattr__ is Module.__getattr__:  # type: ignore[attr-defined]
+        cls.__getattr__ = Module.__getattr__  # type: ignore[attr-defined]
 
 
 def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:

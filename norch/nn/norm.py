@@ -210,7 +210,7 @@ class _NormWithStatistics(_Affine):
             state_dict.setdefault(prefix + "num_batches_tracked", self.num_batches_tracked)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
 
-    def _check_input(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if tensor_of(input, type(self).__name__).ndim not in self._ndims:
             wanted = " or ".join(f"{ndim}D" for ndim in self._ndims)
             raise ShapeError(f"{type(self).__name__}: expected {wanted} input (got {input.ndim}D input)")
@@ -218,7 +218,7 @@ class _NormWithStatistics(_Affine):
 
 class _BatchNorm(_NormWithStatistics):
     def forward(self, input: Tensor) -> Tensor:
-        self._check_input(input)
+        self._check_input_dim(input)
         use_batch = self.training or self.running_mean is None
         use_running = self.track_running_stats or not self.training  # an attribute that users may change
         mean, variance = (self.running_mean, self.running_var) if use_running else (None, None)
@@ -285,7 +285,7 @@ class _InstanceNorm(_NormWithStatistics):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check_input(input)
+        self._check_input_dim(input)
         batch = input.unsqueeze(0) if input.ndim == self._ndims[0] else input
         use_input = self.training or not self.track_running_stats
         mean, variance, momentum = self.running_mean, self.running_var, self.momentum or 0.0

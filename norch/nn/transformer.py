@@ -54,6 +54,8 @@ class _TransformerLayer(Module):
     _attentions: ClassVar[tuple[str, ...]]  # their names
     self_attn: Any
     multihead_attn: Any
+    dropout1: Any
+    dropout2: Any
 
     def __init__(
         self,
@@ -87,12 +89,23 @@ class _TransformerLayer(Module):
         self.activation = getattr(F, activation) if isinstance(activation, str) else activation
 
     def _add(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:
-        """x + part(x), with the dropout and the normalization of that number."""
-        norm, drop = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
-        return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
+        """x + part(x), with the normalization of that number."""
+        norm = getattr(self, f"norm{number}")
+        return x + part(norm(x)) if self.norm_first else norm(x + part(x))
 
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    # The parts, each with its dropout. Subclasses of programs call them, and define them.
+
+    def _sa_block(
+        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        """Self-attention."""
+        return self.dropout1(self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0])
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        """The feed-forward network."""
+        last = getattr(self, f"dropout{len(self._attentions) + 1}")
+        out: Tensor = last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        return out
 
 
 class TransformerEncoderLayer(_TransformerLayer):
@@ -123,9 +136,9 @@ class TransformerEncoderLayer(_TransformerLayer):
         is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
-        return self._add(self._add(src, 1, attend), 2, self._feed_forward)
+        return self._add(self._add(src, 1, attend), 2, self._ff_block)
 
 
 class TransformerDecoderLayer(_TransformerLayer):
@@ -155,13 +168,19 @@ class TransformerDecoderLayer(_TransformerLayer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         def attend(x: Tensor) -> Tensor:
-            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
 
         def attend_to_memory(x: Tensor) -> Tensor:
-            masks = memory_key_padding_mask, False, memory_mask
-            return self.multihead_attn(x, memory, memory, *masks, is_causal=memory_is_causal)[0]
+            return self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
 
-        return self._add(self._add(self._add(tgt, 1, attend), 2, attend_to_memory), 3, self._feed_forward)
+        return self._add(self._add(self._add(tgt, 1, attend), 2, attend_to_memory), 3, self._ff_block)
+
+    def _mha_block(
+        self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
+    ) -> Tensor:
+        """Attention from x to mem."""
+        given = key_padding_mask, False, attn_mask
+        return self.dropout2(self.multihead_attn(x, mem, mem, *given, is_causal=is_causal)[0])
 
 
 class _Stack(Module):
@@ -300,6 +319,9 @@ class Transformer(Module):
         if custom_decoder is None:
             self.decoder = TransformerDecoder(TransformerDecoderLayer(*layer), num_decoder_layers, norm())
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
         for param in self.parameters():
             if param.ndim > 1:
                 init.xavier_uniform_(param)

@@ -174,4 +174,15 @@ def _angle_of_real(x: Tensor) -> Tensor:
     return where(lt(x, 0), math.pi, threshold(x, math.inf, 0.0))  # NaN alone is left
 
 
-METHODS.update(real=property(real, doc=real.__doc__), imag=property(imag, doc=imag.__doc__))
+def _set_real(x: Tensor, value: Tensor) -> None:
+    real(x).copy_(value)
+
+
+def _set_imag(x: Tensor, value: Tensor) -> None:
+    imag(x).copy_(value)
+
+
+METHODS.update(
+    real=property(real, _set_real, doc=real.__doc__),
+    imag=property(imag, _set_imag, doc=imag.__doc__),
+)

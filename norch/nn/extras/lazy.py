@@ -178,10 +178,10 @@ class LazyConvTranspose3d(_LazyConv, ConvTranspose3d, becomes=ConvTranspose3d, s
 
 
 class _LazyBatchNorm(LazyModuleMixin):
-    _check_input: Any
+    _check_input_dim: Any
 
     def _infer(self, input: Any) -> int:
-        self._check_input(input)
+        self._check_input_dim(input)
         return input.shape[1]
 
 
@@ -214,7 +214,7 @@ class LazyBatchNorm3d(_LazyBatchNorm, BatchNorm3d, becomes=BatchNorm3d, size="nu
 
 
 class _LazyInstanceNorm(LazyModuleMixin):
-    _check_input: Any
+    _check_input_dim: Any
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ class _LazyInstanceNorm(LazyModuleMixin):
         super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _infer(self, input: Any) -> int:
-        self._check_input(input)
+        self._check_input_dim(input)
         return input.shape[input.ndim - self.cls_to_become._ndims[0]]
 
 
