@@ -17,7 +17,7 @@ from types import FunctionType, ModuleType
 from .._package.exports import publish
 from .._package.typing import Any
 from .finder import spec_of
-from .placeholders import HERE, homes, imported, is_module, open_to_others, packages
+from .placeholders import HERE, homes, imported, is_module, members, open_to_others, packages, read_value
 from .torch_version import TorchVersion
 
 norch = import_module("norch")  # by name: the package hands as_torch() on
@@ -133,6 +133,10 @@ class Door:
                         self.set(thing, "__annotations__", _Annotations(thing.__annotations__, vars(module)))
             elif type(thing) is FunctionType and own in PUBLIC and name[0] != "_" and thing.__module__[:6] == "norch.":
                 self.move(thing, "torch" + own[5:])
+        for cls, names in members().get(own[6:], {}).items():
+            for token in names:
+                name, value = _member(cls, token)
+                self.set(getattr(module, cls), name, value)
         path = _in_torch(own)[6:]
         if "__getattr__" not in vars(module) and is_module(path):  # so that placeholders are found
             publish(vars(module), name=f"norch.{path}")
@@ -251,6 +255,32 @@ def _pickled(name: str, *of_norch: Any) -> Callable[..., Any]:
         return getattr(import_module("norch.compat.pickles"), name)(self, *of_norch, *args)
 
     return method
+
+
+class _Computed:
+    """An attribute that a function computes, until the program sets it."""
+
+    def __init__(self, get: Callable[[Any], Any]) -> None:
+        self.get = get
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self if instance is None else self.get(instance)
+
+
+def _member(cls: str, token: str) -> tuple[str, Any]:
+    """The name and the value that methods.txt gives a class. Its functions are those of compat/methods.py, which is
+    imported when the first one is called."""
+    name, equals, text = token.partition("=")
+    if equals:
+        value = read_value(text.removeprefix("()"))
+        return name, (lambda *args, **options: value) if text[:2] == "()" else value
+    bare = name.lstrip("@")
+
+    def method(self: Any, *args: Any, **options: Any) -> Any:
+        return getattr(getattr(import_module("norch.compat.methods"), cls), bare)(self, *args, **options)
+
+    method.__name__, method.__qualname__ = bare, f"{cls}.{bare}"
+    return bare, _Computed(method) if name != bare else method
 
 
 def _shown(get: Callable[[Any], Any]) -> property:

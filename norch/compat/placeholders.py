@@ -55,6 +55,16 @@ def imported_names() -> dict[str, dict[str, str]]:
     return {where: dict(token.split("=") for token in names) for where, names in listed.items()}
 
 
+@cache
+def members() -> dict[str, dict[str, list[str]]]:
+    """{module of norch: {class: what methods.txt gives it}}."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for where, names in _left_out.sections(os.path.join(HERE, "methods.txt"))[""].items():
+        module, _, cls = where.rpartition(".")
+        found.setdefault(module, {})[cls] = names
+    return found
+
+
 class Listed:
     """What placeholders.txt says of a module. names: {name: what is said of it, or ""}; open: ANY, TYPES or ""."""
 
@@ -217,9 +227,9 @@ def made(path: str, why: str, said: str) -> Any:
     if said == "=class":
         return kind(path, why)
     if said.startswith("=()"):
-        return _constant(path, _value(said[3:]))
+        return _constant(path, read_value(said[3:]))
     if said:
-        return _value(said[1:])
+        return read_value(said[1:])
     if bare.endswith(ERRORS) or _module_of(path).endswith(".exc"):
         text = f"A placeholder, never raised. {sentence(path, why)}"
         return type(name, (Exception,), {"__module__": _module_of(path), "__doc__": text, "_is_placeholder": True})
@@ -232,7 +242,7 @@ def made(path: str, why: str, said: str) -> Any:
     return refusing(path, why)
 
 
-def _value(text: str) -> Any:
+def read_value(text: str) -> Any:
     return (
         {"None": None, "False": False, "True": True, "0": 0}.get(text, text) if text not in ("[]", "{}") else eval(text)
     )

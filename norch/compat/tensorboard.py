@@ -23,12 +23,7 @@ class SummaryWriter:
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        try:
-            import tensorboardX  # type: ignore[import-not-found]
-        except ImportError as error:
-            advice = "pip install 'norch-dl[tensorboard]' brings it"
-            raise ImportError(f"SummaryWriter needs tensorboardX: {advice}") from error
-        self._writer = tensorboardX.SummaryWriter(*args, **options)
+        self._writer = _package("SummaryWriter").SummaryWriter(*args, **options)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_writer":  # of a writer that was not made
@@ -48,6 +43,29 @@ class SummaryWriter:
 
     def __exit__(self, *error: Any) -> None:
         self._writer.close()
+
+
+def _package(needed_by: str) -> Any:
+    try:
+        import tensorboardX  # type: ignore[import-not-found]
+    except ImportError as error:
+        advice = "pip install 'norch-dl[tensorboard]' brings it"
+        raise ImportError(f"{needed_by} needs tensorboardX: {advice}") from error
+    return tensorboardX
+
+
+def _summary(name: str) -> Any:
+    """A function of torch.utils.tensorboard.summary: it makes what a writer's file gets."""
+
+    def summary(*args: Any, **options: Any) -> Any:
+        return getattr(_package(name).summary, name)(*_arrays(args), **_arrays(options))
+
+    summary.__name__ = summary.__qualname__ = name
+    return summary
+
+
+for _name in "audio custom_scalars histogram hparams image mesh pr_curve scalar text video".split():
+    globals()[_name] = _summary(_name)
 
 
 def _arrays(tree: Any) -> Any:

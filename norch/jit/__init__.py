@@ -127,10 +127,28 @@ class ScriptModule(Module):
     """A Module to derive from. script() and trace() make none."""
 
 
-CompilationUnit, ScriptFunction, fork, load, save, wait = refused(
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A Future of func(*args, **kwargs), which is computed at once: in PyTorch, too, only a compiled function forks.
+
+    >>> norch.jit.wait(norch.jit.fork(norch.add, norch.ones(2), 1))
+    tensor([2., 2.])
+    """
+    from ..compat.futures import Future
+
+    made = Future()
+    made.set_result(func(*args, **kwargs))
+    return made
+
+
+def wait(future: Any) -> Any:
+    """What fork() computed."""
+    return future.wait()
+
+
+CompilationUnit, ScriptFunction, load, save = refused(
     "norch.jit",
     "norch has no TorchScript; norch.save(model.state_dict(), path) and model.load_state_dict(norch.load(path)) keep "
     "weights, norch.save(model, path) and norch.load(path, weights_only=False) the whole module; "
     "norch.load(path) gives the state dict of a TorchScript archive",
-    "CompilationUnit ScriptFunction fork load save wait",
+    "CompilationUnit ScriptFunction load save",
 )

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections import OrderedDict, UserList, defaultdict, deque, namedtuple
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ print(sys.modules["norch.{path}"].__doc__.split("``")[1])
 
 
 REFUSED = """
-jit.load jit.save jit.ScriptFunction jit.CompilationUnit jit.fork
+jit.load jit.save jit.ScriptFunction jit.CompilationUnit
 hub.load hub.download_url_to_file hub.list
 nn.parallel.scatter
 """
@@ -314,6 +314,10 @@ def test_a_summary_writer_takes_tensors(monkeypatch: pytest.MonkeyPatch) -> None
         assert writer.logdir == "runs"
         writer.add_scalars("losses", {"a": norch.ones(2, requires_grad=True)}, global_step=norch.tensor(3).bfloat16())
     (args, options), closed = writer.calls
+    package.summary = SimpleNamespace(hparams=lambda *given: given)
+    hparams = vars(norch.utils.tensorboard)["hparams"]
+
+    assert isinstance(hparams({"rate": 0.1}, {"loss": norch.ones(1)})[1]["loss"], np.ndarray)
     assert isinstance(args[1]["a"], np.ndarray) and args[1]["a"].tolist() == [1, 1] and closed == "close"
     assert isinstance(options["global_step"], np.ndarray) and options["global_step"].dtype == np.float32
 

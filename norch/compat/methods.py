@@ -1,0 +1,176 @@
+"""Private members of PyTorch's classes that programs call, listed in methods.txt. A class here has those of a class of
+norch, as functions: the door gives them to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+from .. import nn
+from ..utils.data import DataLoader as _DataLoader
+
+
+class Module:
+    def _call_impl(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return nn.Module.__call__(self, *args, **kwargs)
+
+    _wrapped_call_impl = _call_impl
+
+    def _slow_forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs)
+
+    def _is_full_backward_hook(self: Any) -> bool | None:
+        return True if self._backward_hooks else None
+
+    def _forward_hooks_with_kwargs(self: Any) -> dict[int, bool]:
+        return _where(self._forward_hooks, 1)
+
+    def _forward_hooks_always_called(self: Any) -> dict[int, bool]:
+        return _where(self._forward_hooks, 2)
+
+    def _forward_pre_hooks_with_kwargs(self: Any) -> dict[int, bool]:
+        return _where(self._forward_pre_hooks, 1)
+
+
+def _where(hooks: dict[int, Any], option: int) -> dict[int, bool]:
+    """{number: True} of the hooks with an option."""
+    return OrderedDict((number, True) for number, hook in hooks.items() if hook[option])
+
+
+class _List:
+    def _get_item_by_idx(self: Any, iterator: Iterator[Any], idx: Any) -> Any:
+        size = len(self)
+        if not -size <= idx < size:
+            raise IndexError(f"index {idx} is out of range")
+        return next(itertools.islice(iterator, idx % size, None))
+
+    def _get_abs_string_index(self: Any, idx: Any) -> str:
+        size = len(self)
+        if not -size <= idx < size:
+            raise IndexError(f"index {idx} is out of range")
+        return str(idx % size)
+
+
+class _Conv:
+    def _reversed_padding_repeated_twice(self: Any) -> tuple[int, ...]:
+        return tuple(self._pairs_of_padding())
+
+
+class MultiheadAttention:
+    def merge_masks(self: Any, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:
+        """(The masks in one, None for none, and their kind: 1 the one of keys (N, L) alone, 2 (N, heads, L, L))."""
+        if attn_mask is None:
+            return key_padding_mask, None if key_padding_mask is None else 1
+        count, length, _ = query.shape
+        given = attn_mask.view(count if attn_mask.ndim == 3 else 1, -1, length, length)
+        merged = given.expand(count, self.num_heads, -1, -1)
+        if key_padding_mask is not None:
+            merged = merged + key_padding_mask.view(count, 1, 1, length)
+        return merged, 2
+
+
+class RNNBase:
+    def _all_weights(self: Any) -> list[list[str]]:
+        kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
+        return [[kind + suffix for kind in kinds] for suffix in self._suffixes()]
+
+    def _flat_weights_names(self: Any) -> list[str]:
+        return [name for names in RNNBase._all_weights(self) for name in names]
+
+    def _flat_weights(self: Any) -> list[Any]:
+        return [getattr(self, name, None) for name in RNNBase._flat_weights_names(self)]
+
+    def check_input(self: Any, input: Any, batch_sizes: Any) -> None:
+        ndim = 3 if batch_sizes is None else 2
+        if input.ndim != ndim:
+            raise RuntimeError(f"input must have {ndim} dimensions, got {input.ndim}")
+        if input.shape[-1] != self.input_size:
+            raise RuntimeError(
+                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.shape[-1]}"
+            )
+
+    def get_expected_hidden_size(self: Any, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+        rows = int(batch_sizes[0]) if batch_sizes is not None else input.shape[0 if self.batch_first else 1]
+        return self.num_layers * (1 + self.bidirectional), rows, self.hidden_size
+
+    def check_hidden_size(
+        self: Any, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
+    ) -> None:
+        if tuple(hx.shape) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self: Any, input: Any, hidden: Any, batch_sizes: Any) -> None:
+        self.check_input(input, batch_sizes)
+        expected = self.get_expected_hidden_size(input, batch_sizes)
+        if isinstance(hidden, (tuple, list)):
+            self.check_hidden_size(hidden[0], expected, "Expected hidden[0] size {}, got {}")
+            self.check_hidden_size(hidden[1], expected, "Expected hidden[1] size {}, got {}")
+        else:
+            self.check_hidden_size(hidden, expected)
+
+    def permute_hidden(self: Any, hx: Any, permutation: Any) -> Any:
+        if permutation is None:
+            return hx
+        if isinstance(hx, (tuple, list)):
+            return tuple([x.index_select(1, permutation) for x in hx])
+        return hx.index_select(1, permutation)
+
+
+class LSTM:
+    get_expected_cell_size = RNNBase.get_expected_hidden_size
+
+
+class ReduceLROnPlateau:
+    def mode_worse(self: Any) -> float:
+        return float("inf") if self.mode == "min" else -float("inf")
+
+    def _reset(self: Any) -> None:
+        self.best, self.cooldown_counter, self.num_bad_epochs = ReduceLROnPlateau.mode_worse(self), 0, 0
+
+
+class GradScaler:
+    def _found_inf_per_device(self: Any, optimizer: Any) -> dict[Any, Any]:
+        return self._of(optimizer).found
+
+    def _check_inf_per_device(self: Any, optimizer: Any) -> dict[Any, Any]:
+        from ..amp.grad_scaler import _found_inf
+
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        by_device: dict[Any, list[Any]] = {}
+        for grad in grads:
+            by_device.setdefault(grad.device, []).append(grad)
+        found = self._of(optimizer).found = {device: _found_inf(some) for device, some in by_device.items()}
+        return found
+
+    def _get_scale_async(self: Any) -> Any:
+        return self._scale
+
+
+class DataLoader:
+    def _get_iterator(self: Any) -> Iterator[Any]:
+        return _DataLoader.__iter__(self)
+
+
+class Categorical:
+    def _num_events(self: Any) -> int:
+        return self._classes
+
+
+class Tensor:
+    def _is_any_true(self: Any) -> Any:
+        return self.any()
+
+    def _is_all_true(self: Any) -> Any:
+        return self.all()
+
+    def _conj(self: Any) -> Any:
+        return self.conj()
+
+    def _neg_view(self: Any) -> Any:
+        return -self
+
+    def _typed_storage(self: Any) -> Any:
+        return self.storage()
