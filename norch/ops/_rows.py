@@ -33,7 +33,7 @@ def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str 
     return lib.norch_operation(form, OPCODES[name], node_class, selections, casts_of(autocast))
 
 
-def _writes(form: str, name: str) -> Any:
+def writes(form: str, name: str) -> Any:
     """The function that writes a row into its first input and returns that, where no input has a history: else
     NotImplemented."""
     return lib.norch_operation(form + "_into", OPCODES[name], None, None, 0)
@@ -81,7 +81,7 @@ def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any
 
 def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     """The in-place method of a UNARY row."""
-    op, in_place, write = OPCODES[name], name + "_", _writes("unary", name)
+    op, in_place, write = OPCODES[name], name + "_", writes("unary", name)
     ((saves_x, saves_out),) = _needed(node_class, "x")
 
     def function_(self: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is
 
 def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The in-place method of a BINARY row; is_operator as in binary()."""
-    op, in_place, write = OPCODES[name], name + "_", _writes("binary", name)
+    op, in_place, write = OPCODES[name], name + "_", writes("binary", name)
     as_tensor = operand if is_operator else kernel_operand
     (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
     saves_out = out_for_a or out_for_b
@@ -212,7 +212,7 @@ def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
         finish_write(a, node, out_for_a)
         return True
 
-    function_.call = _writes("ternary", row)  # type: ignore[attr-defined]
+    function_.call = writes("ternary", row)  # type: ignore[attr-defined]
     return function_
 
 

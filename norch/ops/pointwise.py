@@ -25,6 +25,7 @@ from ._checks import floats_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from ._out import takes_out
+from ._rows import writes
 from ._slopes import flat, grad_of_base, grad_of_exponent, grad_of_sgn, over_square, slope_of_acosh, slope_of_sinc
 from .op import METHODS, backward_op, function_op, method, op
 from .operators import operator, operators
@@ -343,7 +344,7 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
     """function(input, *others), a sum with the first of others multiplied by factor, in the promoted dtype of all."""
     given = input = as_operand(input, name)
     first, *rest = others
-    plain = type(factor) in (int, float) and isinstance(first, Handle) and first.dtype is input.dtype
+    plain = scales(factor, first, input)
     if plain and function in (_add, _sub) and input.dtype.is_floating_point:
         try:
             return _addcmul(input, first, -factor if function is _sub else factor)
@@ -357,6 +358,11 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
         given = input.float()
     out = function(given, *others)
     return out if out.dtype is dtype else out.to(dtype)
+
+
+def scales(factor: Any, first: Any, input: Any) -> bool:
+    """Whether factor is a number, and first a tensor of the dtype of input."""
+    return type(factor) in (int, float) and isinstance(first, Handle) and first.dtype is input.dtype
 
 
 def _times(name: str, factor: float, input: Tensor, others: Any) -> tuple[Any, DType]:
@@ -511,6 +517,22 @@ def _where_method(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
         return _by_bytes(condition, self, other, error)
 
 
+_write_sum = writes("ternary", "addcmul")
+
+
+def _added(name: str, self: Tensor, other: Any, alpha: Any, sign: int) -> Any:
+    """self, to which sign * alpha * other was added in one pass; NotImplemented where it takes more than that."""
+    if (mode.enabled and self._node is not None) or self.dtype not in (float32, float64):
+        return NotImplemented
+    if not scales(alpha, other, self):
+        return NotImplemented
+    try:
+        return _write_sum(self, other, operand(sign * alpha))
+    except Error as error:
+        rename_error(error, name)
+        raise
+
+
 _add_, _sub_, _pow_, _div_ = inplace_form(_add), inplace_form(_sub), inplace_form(_pow), inplace_form(div)
 _true_divide_, _clamp_min_, _clamp_max_ = inplace_form(true_divide), inplace_form(_clamp_min), inplace_form(_clamp_max)
 _clamp_ = inplace_form(_clamp)
@@ -521,7 +543,10 @@ def add_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) ->
     """add() in place."""
     if second is not None:
         other, alpha = second, other
-    return _add_(self, other if alpha == 1 else _times("add_", alpha, self, (other,))[0][0])
+    if alpha == 1:
+        return _add_(self, other)
+    out = _added("add_", self, other, alpha, 1)
+    return out if out is not NotImplemented else _add_(self, _times("add_", alpha, self, (other,))[0][0])
 
 
 @method(aliases=("subtract_",))
@@ -529,7 +554,10 @@ def sub_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) ->
     """sub() in place."""
     if second is not None:
         other, alpha = second, other
-    return _sub_(self, other if alpha == 1 else _times("sub_", alpha, self, (other,))[0][0])
+    if alpha == 1:
+        return _sub_(self, other)
+    out = _added("sub_", self, other, alpha, -1)
+    return out if out is not NotImplemented else _sub_(self, _times("sub_", alpha, self, (other,))[0][0])
 
 
 @method(aliases=("divide_",))

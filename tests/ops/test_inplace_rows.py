@@ -84,6 +84,41 @@ def test_rows_in_place_with_gradients_of_all_inputs():
         assert y.equal(getattr(x, name)(x, b) if name != "clamp" else x.clamp(x, 9.0))
 
 
+FACTORS = {
+    "add_": lambda x, y, value: x.add_(y, alpha=value),
+    "sub_": lambda x, y, value: x.sub_(y, alpha=value),
+    "addcmul_": lambda x, y, value: x.addcmul_(y, y, value=value),
+    "addcdiv_": lambda x, y, value: x.addcdiv_(y, y + 1, value=value),
+}
+
+
+@pytest.mark.parametrize("name", FACTORS)
+@pytest.mark.parametrize("value", [0.3, -2, 1, 0, float("inf"), norch.tensor(0.5)])
+@pytest.mark.parametrize("dtypes", ["float32 float32", "float64 float64", "float16 float16", "float32 float64"])
+def test_sums_with_a_factor_are_those_that_are_not_in_place(name, value, dtypes):
+    """To the bit, for all kinds of tensors; their gradients too."""
+    one, other = (getattr(norch, dtype) for dtype in dtypes.split())
+    start, y = norch.randn(4, 3, dtype=one), norch.rand(4, 3, dtype=other) + 0.1
+    plain = start.clone()
+    if name in ("add_", "sub_"):
+        expected = getattr(start, name[:-1])(y, alpha=value).to(one)
+    else:
+        expected = getattr(start, name[:-1])(y, y if name == "addcmul_" else y + 1, value=value).to(one)
+    assert FACTORS[name](plain, y, value) is plain and plain.equal(expected)
+    leaf, factor = start.clone().requires_grad_(), y.clone().requires_grad_()
+    recorded = FACTORS[name](leaf * 1, factor, value)
+    assert recorded.equal(expected) and recorded.requires_grad
+    recorded.sum().backward()
+    assert leaf.grad.equal(norch.ones_like(leaf)) and factor.grad is not None
+    with norch.no_grad():
+        assert FACTORS[name](leaf, y, value).equal(expected)
+    rows = start.clone()
+    FACTORS[name](rows[1:3], y[1:3], value)
+    assert rows[1:3].equal(expected[1:3]) and rows[0].equal(start[0])
+    with pytest.raises(norch.ShapeError, match=name):
+        FACTORS[name](start.clone(), y[:3], value)
+
+
 WRITES = {
     "exp_": lambda x: x.exp_(),
     "mul_": lambda x: x.mul_(0.37),

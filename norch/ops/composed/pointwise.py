@@ -9,18 +9,20 @@ from ..._binding.numbers import int64
 from ..._package.typing import Any, Operand, Tensor
 from ..._tensor.handle import Handle
 from ...autograd.differentiable import differentiable
+from ...autograd.grad_mode import mode
 from ...autograd.record import gradient_edge
-from ...dtype import bool_, check_numbers, complex128, finfo, float64, get_default_dtype, int32
+from ...dtype import bool_, check_numbers, complex128, finfo, float32, float64, get_default_dtype, int32
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
 from .._arguments import named_function, public
 from .._checks import check_count, floats_of, numbers_of, real_of
-from .._entry import composed
+from .._entry import composed, rename_errors
 from .._inplace_methods import inplace_form
 from .._operand import as_operand
 from .._out import takes_out
 from .._results import frexp_result
+from .._rows import writes
 from ..complex import complex
 from ..copy import clone, fill_, result_type
 from ..create import full_like
@@ -296,7 +298,7 @@ def _ldexp(x: Tensor, power: Tensor) -> Tensor:
     return rows.mul(x, rows.exp2(power))
 
 
-@method(inplace=True, composed=True, autocast="- widest", out=True)
+@method(composed=True, autocast="- widest", out=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is an older form.
 
@@ -310,7 +312,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     return rows.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
-@method(inplace=True, composed=True, autocast="- widest", out=True)
+@method(composed=True, autocast="- widest", out=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is an older form.
 
@@ -322,6 +324,25 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     if value == 1:
         return rows._addcdiv(input, tensor1, tensor2)
     return rows.with_factor(rows._addcdiv, "addcdiv", value, input, tensor1, tensor2)
+
+
+def _scaled_in_place(function: Any) -> Any:
+    """The in-place form of addcmul() or addcdiv(): one pass, or two with a factor, where nothing has a history."""
+    name, general, write = function.__name__ + "_", inplace_form(function), writes("ternary", function.__name__)
+
+    def function_(self: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
+        if third is None and not mode.casting and rows.scales(value, tensor1, self):
+            if self.dtype in (float32, float64):
+                out = write(self, tensor1 if value == 1 else rows.mul(tensor1, value), tensor2)
+                if out is not NotImplemented:
+                    return out
+        return general(self, tensor1, tensor2, third, value=value)
+
+    function_.__wrapped__ = function  # type: ignore[attr-defined]  # its signature
+    return rename_errors(named_function(function_, name, f"{function.__name__}() in place."))
+
+
+METHODS |= {"addcmul_": _scaled_in_place(addcmul), "addcdiv_": _scaled_in_place(addcdiv)}
 
 
 @method(composed=True, autocast="- float32")
