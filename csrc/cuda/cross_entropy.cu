@@ -188,7 +188,8 @@ template <class T> static int32_t run(const nr_call *call, const nr_cross_entrop
     const scratch losses(gpu, p.reduced ? (size_t)(p.rows + 1) * sizeof(T) : 0);
     if (losses.failed()) return NORCH_ERROR_MEMORY;
     a.losses = p.reduced ? losses.memory : p.out;
-    if (p.rows > 0) LAUNCH(is_nll ? nll_rows<T> : cross_entropy_rows<T>, blocks, NR_BLOCK, 0, gpu->stream, a);
+    void (*const rows)(cross_entropy_args) = is_nll ? nll_rows<T> : cross_entropy_rows<T>;
+    if (p.rows > 0) LAUNCH(rows, blocks, NR_BLOCK, 0, gpu->stream, a);
     if (p.reduced) LAUNCH(cross_entropy_reduce<T>, 1, NR_BLOCK, 0, gpu->stream, a);
     return launched(call);
 }
