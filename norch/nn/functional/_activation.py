@@ -35,6 +35,7 @@ from ...ops._entry import composed, rename_errors
 from ...ops._inplace_methods import inplace_form
 from ...ops._instead import instead
 from ...ops._operand import as_operand, tensor_of
+from ...ops._rows import writes
 from ...ops.composed.activation import hardshrink as hardshrink
 from ...ops.composed.activation import operands_of_threshold
 from ...ops.composed.activation import prelu as prelu
@@ -58,6 +59,7 @@ __all__ = [
 logsigmoid = _rows.logsigmoid
 softsign = _rows.softsign
 
+_write_clamp, _write_threshold = writes("ternary", "clamp"), writes("ternary", "threshold")
 _in_place: dict[Any, Any] = {}  # function: its in-place form, made when first asked for
 
 
@@ -118,6 +120,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if crossed:
         raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     if input.dtype.is_floating_point:
+        if inplace is True and (out := _write_clamp(input, min_val, max_val)) is not NotImplemented:
+            return out
         row = _rows.hardtanh(min_val, max_val, inplace is not False and input.element_size() >= 4)
         return _apply("hardtanh", row, inplace, input, min_val, max_val)
     if min_val < 0 and not input.dtype.is_signed:
@@ -167,7 +171,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     if inplace is False or not is_true(inplace, "threshold: inplace"):
         return _threshold(input, threshold, value)
     check_writable(input, "threshold_")  # before a number becomes a tensor
-    return _apply("threshold", _rows.threshold, True, *operands_of_threshold(input, threshold, value))
+    operands = operands_of_threshold(input, threshold, value)
+    out = _write_threshold(*operands)
+    return out if out is not NotImplemented else _apply("threshold", _rows.threshold, True, *operands)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
