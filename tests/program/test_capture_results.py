@@ -121,3 +121,43 @@ def test_empty_batches_are_recorded(function, rows):
             step(norch.ones(rows, 4))
         gradients.append(leaf.grad)
     assert norch.equal(*gradients)
+
+
+class Keeps:
+    """Stores a tensor, and reads it there: it is the same one after each replay."""
+
+    def f(self, x):
+        self.kept = x * 2
+        return self.kept + 1
+
+    def __init__(self):
+        self.call = norch.capture(self.f)
+
+    def __call__(self, x):
+        self.call(x)
+        return self.kept
+
+
+OVERWRITTEN = {
+    "result": lambda: norch.capture(lambda x: x * 2, copy=False),
+    "view": lambda: norch.capture(lambda x: (x * 2).reshape(2, 1), copy=False),
+    "stored": Keeps,
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_a_gradient_that_needs_what_a_replay_overwrites_notices(name):
+    call, values = OVERWRITTEN[name](), []
+    for i in range(6):
+        result, w = call(norch.full((2,), float(i))), norch.ones(2, requires_grad=True)
+        values.append(((w * result.flatten()).sum(), w, i * 2.0))
+    *earlier, (last, w, value) = values
+    last.backward()
+    assert w.grad.tolist() == [value] * 2
+    for loss, w, value in earlier:
+        try:
+            loss.backward()
+        except norch.Error as error:
+            assert "changed in place" in str(error)
+        else:
+            assert w.grad.tolist() == [value] * 2

@@ -52,7 +52,7 @@ static norch_tensor *moved(const norch_tensor *before, norch_storage *storage) {
 static void replace(nr_recording *r, norch_tensor *before, norch_tensor *made) {
     for (int64_t i = 0; i < r->keep_count; i++) {
         if (r->keeps[i].x != before) continue;
-        r->keeps[i] = (nr_kept){norch_retain(made), *made};
+        r->keeps[i] = (nr_kept){norch_retain(made), *made, r->keeps[i].written};
         norch_release(before);
     }
     for (int64_t i = 0; i < r->result_count; i++)

@@ -43,6 +43,7 @@ static void drop(void *field) {
         DO((r)->results[i_].object)                                                                        \
         DO((r)->results[i_].view) for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x) \
     }                                                                                                      \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].own)                            \
     for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                                  \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->restore) DO((r)->stored) DO((r)->kept)
 
@@ -132,7 +133,8 @@ static void *ask_line(void *owner) {
 int32_t nr_recording_keep(nr_recording *r, norch_tensor *x) {
     if (!nr_grow(&r->keeps, r->keep_count, &r->keep_capacity, sizeof *r->keeps))
         return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
-    r->keeps[r->keep_count++] = (nr_kept){norch_retain(x), *x};
+    const int32_t block = nr_program_find(r->program, x->storage);
+    r->keeps[r->keep_count++] = (nr_kept){norch_retain(x), *x, block >= 0 && r->program->blocks[block].written};
     return NORCH_OK;
 }
 

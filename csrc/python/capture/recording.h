@@ -141,6 +141,7 @@ typedef struct nr_returned {
     int64_t offset;       /* of a view, in bytes from the argument's first element; -1: the argument itself */
     norch_tensor *base;   /* in the list of used tensors, or the .grad of one: the result is a view of it; or NULL */
     void *view;           /* the _view of such views (norch/autograd/view_history.py), which marks them; or NULL */
+    norch_tensor *own;    /* without copies: a tensor whose count of writes those that runs give share; or NULL */
     nr_spare spares[NR_SPARES];
     int oldest; /* of the spares */
 } nr_returned;
@@ -148,6 +149,7 @@ typedef struct nr_returned {
 /* A tensor that the function made and that stays in use, and a copy of its header. */
 typedef struct nr_kept {
     norch_tensor *x, header;
+    bool written;
 } nr_kept;
 
 /* What must be as it was recorded, besides the tensors in use. */

@@ -150,24 +150,24 @@ static void set_grad(norch_tensor *x, void *after) {
     Py_DecRef(before);
 }
 
-/* Counts a write to each tensor that a run writes to. */
+/* time: the number of the write; NULL before the first of a run */
+static bool note_write(nr_recording *r, norch_tensor *x, void **time) {
+    return (*time || (*time = PyIter_Next(r->counter))) && nr_note_write(x, *time);
+}
+
+/* Counts a write to each tensor that a run writes to, and that Python may have. */
 static bool note_writes(nr_recording *r) {
     void *time = NULL;
     bool good = true;
-    const nr_used *end = r->used + r->used_count;
-    for (nr_used *one = r->used; one < end && good; one++) {
-        const bool grad = one->sets_grad && one->result < 0 && one->grad_after;
-        if (!one->written && !grad) continue;
-        if (!time && !(time = PyIter_Next(r->counter))) return false;
-        if (one->written) good = nr_note_write(one->x, time);
-        if (good && grad) good = nr_note_write(one->grad_after, time);
-    }
-    for (int64_t i = 0; i < r->conditions.first_leaves && good; i++) {
-        const nr_leaf *leaf = &r->conditions.leaves[i];
-        if (!leaf->written || leaf->object) continue; /* a fixed one is in `used` */
-        if (!time && !(time = PyIter_Next(r->counter))) return false;
-        good = nr_note_write(r->args[i], time);
-    }
+    const nr_leaf *leaves = r->conditions.leaves;
+    for (int64_t i = 0; i < r->used_count && good; i++)
+        if (r->used[i].written) good = note_write(r, r->used[i].x, &time);
+    for (int64_t i = 0; i < r->keep_count && good; i++)
+        if (r->keeps[i].written) good = note_write(r, r->keeps[i].x, &time);
+    for (int64_t i = 0; i < r->conditions.first_leaves && good; i++)
+        if (leaves[i].written && !leaves[i].object) good = note_write(r, r->args[i], &time);
+    for (int64_t i = 0; i < r->result_count && good; i++)
+        if (r->results[i].own) good = note_write(r, r->results[i].own, &time);
     if (time) Py_DecRef(time);
     return good;
 }

@@ -113,6 +113,13 @@ static norch_tensor *view_in(const nr_returned *one, norch_tensor *row) {
     return view && nr_share_version(row, view) ? view : NULL;
 }
 
+/* A result that the next run overwrites, which then counts as a write to it. */
+static norch_tensor *over_own_memory(nr_returned *one) {
+    if (!one->own && !(one->own = norch_alias(&one->header))) return NULL;
+    norch_tensor *view = norch_alias(&one->header);
+    return view && nr_share_version(one->own, view) ? view : NULL;
+}
+
 /* A result over memory of the program. */
 static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
     const nr_block *block = &r->program->blocks[one->block];
@@ -128,7 +135,7 @@ static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
         one->header.storage = r->program->arena;
         one->header.data = (char *)r->program->arena->data + one->at;
     }
-    if (!r->copies) return norch_alias(&one->header);
+    if (!r->copies) return over_own_memory(one);
     if (one->whole) return copied(&one->header);
     nr_returned *owner = &r->results[one->owner];
     if (!owner->output && !(owner->output = copy_of_block(r, one))) return NULL;
