@@ -127,11 +127,12 @@ def occurs(condition: Any) -> bool:
 
 def zeros_of(meta: Handle, *values: Any) -> Any:
     """Zeros of the shape, dtype and device of meta. values: tensors that will be written into the result, or index it;
-    if one is batched by vmap, the result is batched too."""
+    where they are batched by vmap, at whatever levels, the result is too."""
+    like: Any = None
     for x in values:
         if type(x) is not _handle.result_class and hasattr(x, "_level"):
-            return x.new_zeros(lib.norch_shape(meta), dtype=meta.dtype)
-    return full_of(meta, 0.0)
+            like = x if like is None or like.levels() == x.levels() else like.new_zeros(()) + x.new_zeros(())
+    return full_of(meta, 0.0) if like is None else like.new_zeros(lib.norch_shape(meta), dtype=meta.dtype)
 
 
 def batching() -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from case import as_tensor, draw, source
 from cases import CASES
+from vmap_checks import slices
 
 import norch
 from norch.autograd.transforms import leaves
@@ -162,6 +163,42 @@ def test_gradients_through_the_map(case: Any) -> None:
             total = sum(((x + 0.3) * x.detach().cos()).sum() for x in run(case, inputs, dims))
             results.append(norch.autograd.grad(total, [inputs[i] for i in wanted], materialize_grads=True))
         for ours, theirs in zip(*results, strict=True):
+            assert_close(ours, theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@cases(*DATA_DEPENDENT, *WRITES)
+def test_two_levels_like_loops(case: Any) -> None:
+    """The inner map batches one input, the outer one all others, or the same one where there are no others."""
+    call = differentiated(case, 1) if case.grad else lambda *inputs: case.call(norch, *inputs)
+    rows = samples_of(case)
+    count = len(rows[0])
+    _, given = arranged(rows, [0] * count)
+    if count == 1:
+        given = [norch.stack([given[0], given[0].flip(0)])]
+    for k in range(count):
+        inner = tuple(0 if i == k else None for i in range(count))
+        outer = tuple(None if i == k and count > 1 else 0 for i in range(count))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "vmap: there is no batching rule")
+            found = norch.vmap(norch.vmap(lambda *x: leaves(call(*x)), inner), outer)(*given)
+        samples = [[slices(slices(given, outer, i), inner, j) for j in range(SIZE)] for i in range(len(found[0]))]
+        wanted = zip(*(loop(call, row) for row in samples), strict=True)
+        for ours, theirs in zip(found, wanted, strict=True):
+            assert_close(ours, norch.stack(list(theirs)), rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@cases(*DATA_DEPENDENT, *(case.name for case in CASES if not case.grad), *WRITES)
+def test_jacobians_of_samples(case: Any) -> None:
+    """Walks that are batched, of a function that is batched at an outer level."""
+    rows = samples_of(case)
+    _, given = arranged(rows, [0] * len(rows[0]))
+    positions = case.inputs or range(len(given))
+    wanted = tuple(i for i in positions if given[i].dtype.is_floating_point)
+    call = norch.func.jacrev(lambda *x: floats_of(case, *x)[0], wanted)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "vmap: there is no batching rule")
+        found = leaves(norch.vmap(call)(*given))
+        for ours, theirs in zip(found, loop(call, rows), strict=True):
             assert_close(ours, theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
 
 
