@@ -403,6 +403,13 @@ def _normal(x: Tensor, generator: Generator | None) -> Tensor:
     return _drawn(lib.norch_randn, generator, x.shape, _wide(x.dtype), x.device)
 
 
+def _normal_around(x: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
+    """_normal() times std, plus mean."""
+    drawn: Any = _normal(x, generator)
+    drawn = drawn if std == 1 else drawn.mul_(std)
+    return drawn if mean == 0 else drawn.add_(_in_parts(x, mean))
+
+
 def _wide(dtype: DType) -> DType:
     """The dtype in which draws for dtype are computed, to be rounded once."""
     return float32 if dtype.itemsize < 4 else dtype
@@ -466,7 +473,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
     check_numbers("normal_", mean=mean, std=std)
     return _filled(
         self, "normal_", std >= 0, f"the deviation must not be negative, got {std}",
-        lambda: _normal(self, generator) * std + _in_parts(self, mean), parts=True,
+        lambda: _normal_around(self, mean, std, generator), parts=True,
     )  # fmt: skip
 
 
