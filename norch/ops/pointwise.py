@@ -451,7 +451,7 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
     return _clamp_max(input, max)
 
 
-@method(inplace=True, out=True)
+@method(out=True)
 def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
     """input + weight * (end - input): from input, at weight 0, to end, at weight 1. Floats only."""
     x = as_operand(input, "lerp")
@@ -517,7 +517,7 @@ def _where_method(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
         return _by_bytes(condition, self, other, error)
 
 
-_write_sum = writes("ternary", "addcmul")
+_write_sum, _write_lerp = writes("ternary", "addcmul"), writes("ternary", "lerp")
 
 
 def _added(name: str, self: Tensor, other: Any, alpha: Any, sign: int) -> Any:
@@ -558,6 +558,20 @@ def sub_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) ->
         return _sub_(self, other)
     out = _added("sub_", self, other, alpha, -1)
     return out if out is not NotImplemented else _sub_(self, _times("sub_", alpha, self, (other,))[0][0])
+
+
+_composed_lerp_ = inplace_form(lerp)
+
+
+@method
+def lerp_(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
+    """lerp() in place."""
+    if isinstance(end, Handle) and end.dtype is input.dtype and input.dtype in (float32, float64):
+        if type(weight) is float and lib.norch_shape(end) == lib.norch_shape(input):
+            out = _write_lerp(input, end, operand(weight))
+            if out is not NotImplemented:
+                return out
+    return _composed_lerp_(input, end, weight)
 
 
 @method(aliases=("divide_",))
