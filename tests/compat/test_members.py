@@ -109,6 +109,49 @@ def test_closing_takes_the_members_back() -> None:
     )
 
 
+FUNCTIONS = """
+import torch
+from torch import _VF
+
+def made(*sizes):
+    return (torch.arange(torch.Size(sizes).numel()).float().reshape(sizes) * 0.7).sin()
+
+def say(*values):
+    for x in values:
+        print(tuple(x.shape), *[round(float(v), 3) + 0.0 for v in (x.double().mean(), x.double().abs().mean())])
+
+statistics = made(3), made(3).abs() + 1
+say(torch.batch_norm(made(2, 3, 4), made(3), made(3), *statistics, True, 0.1, 1e-5, False))
+say(torch.instance_norm(made(2, 3, 4), None, None, None, None, True, 0.1, 1e-5, False), *statistics)
+say(torch.embedding(made(5, 2), torch.tensor([1, 4])))
+kernel = made(3, 2, 3, 3), made(3)
+say(torch.convolution(made(1, 2, 5, 5), *kernel, [1, 1], [1, 1], [1, 1], False, [0, 0], 1))
+say(*torch.native_layer_norm(made(2, 4), [4], None, None, 1e-5))
+say(*torch.native_group_norm(made(2, 4, 3), None, None, 2, 4, 3, 2, 1e-5))
+for mode, states, gates in ("lstm", 2, 4), ("gru", 1, 3), ("rnn_tanh", 1, 1), ("rnn_relu", 1, 1):
+    for both, bias in (False, True), (True, False):
+        params = []
+        for inputs in (4, 3 * (1 + both)):
+            one = [made(gates * 3, inputs), made(gates * 3, 3)] + [made(gates * 3)] * 2 * bias
+            params += [p.requires_grad_() for p in one * (1 + both)]
+        hx = (made(2 * (1 + both), 2, 3),) * states
+        hx = hx if states == 2 else hx[0]
+        options = params, bias, 2, 0.0, False, both
+        out = getattr(_VF, mode)(made(5, 2, 4), hx, *options, False)
+        out[0].sum().backward()
+        say(*out, params[0].grad, *getattr(torch, mode)(made(2, 5, 4), hx, *options, True))
+        say(*getattr(torch, mode)(made(7, 4), torch.tensor([2, 2, 2, 1]), hx, *options))
+    hx = (made(2, 3),) * states
+    weights = made(gates * 3, 4), made(gates * 3, 3), made(gates * 3), made(gates * 3)
+    out = getattr(torch, mode + "_cell")(made(2, 4), hx if states == 2 else hx[0], *weights)
+    say(*(out if states == 2 else [out]))
+"""
+
+
+def test_functions_of_layers_compute_what_pytorchs_do(torch: Any) -> None:
+    assert door(FUNCTIONS) == run("-W", "ignore", "-c", FUNCTIONS)
+
+
 # ---- what forward() calls, with the door and without it --------------------------------------------------------------
 
 

@@ -1,0 +1,65 @@
+"""Functions of layers that PyTorch has in C, as torch.batch_norm and torch._VF.lstm, with their order of arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import nn
+from ..func import functional_call
+from ..nn import functional as F
+from ..nn.utils.rnn import PackedSequence
+from ..tensor import Tensor
+from .aten_kernels import KERNELS
+
+convolution, native_batch_norm = KERNELS["convolution"], KERNELS["native_batch_norm"]
+native_group_norm, native_layer_norm = KERNELS["native_group_norm"], KERNELS["native_layer_norm"]
+embedding = KERNELS["embedding"]
+
+
+def batch_norm(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
+    eps: float, cudnn_enabled: bool,
+) -> Tensor:  # fmt: skip
+    """F.batch_norm()."""
+    return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def instance_norm(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float,
+    eps: float, cudnn_enabled: bool,
+) -> Tensor:  # fmt: skip
+    """F.instance_norm()."""
+    return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+
+
+def _layers(mode: str) -> Any:
+    def layers(input: Tensor, *given: Any) -> tuple[Any, ...]:
+        """(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or (data,
+        batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) of a PackedSequence."""
+        packed = not isinstance(given[2], bool)
+        sizes, given = (given[0], (*given[1:], False)) if packed else (None, given)
+        hx, params, bias, count, dropout, train, both, batch_first = given
+        options = {"bias": bias, "dropout": dropout if count > 1 else 0.0, "bidirectional": both}
+        shape = params[0].shape[1], params[1].shape[1], count
+        layer: Any = nn.RNNBase(mode, *shape, batch_first=batch_first, device="meta", **options).train(train)
+        names = [f"{kind}{suffix}" for suffix in layer._suffixes() for kind in _KINDS[: 4 if bias else 2]]
+        x = input if sizes is None else PackedSequence(input, sizes)
+        out, last = functional_call(layer, dict(zip(names, params, strict=True)), (x, hx))
+        return (out if sizes is None else out.data, *(last if mode == "LSTM" else (last,)))
+
+    return layers
+
+
+def _cell(cls: Any, *kind: str) -> Any:
+    def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Any:
+        layer = cls(w_ih.shape[1], w_hh.shape[1], b_ih is not None, *kind, device="meta")
+        weights = {name: w for name, w in zip(_KINDS, (w_ih, w_hh, b_ih, b_hh)) if w is not None}
+        return functional_call(layer, weights, (input, hx))
+
+    return cell
+
+
+_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+lstm, gru, rnn_tanh, rnn_relu = map(_layers, ("LSTM", "GRU", "RNN_TANH", "RNN_RELU"))
+lstm_cell, gru_cell = _cell(nn.LSTMCell), _cell(nn.GRUCell)
+rnn_tanh_cell, rnn_relu_cell = _cell(nn.RNNCell, "tanh"), _cell(nn.RNNCell, "relu")
