@@ -153,6 +153,7 @@ class Door:
             nodes = import_module("norch.compat.nodes")
             self.set(module, "Node", nodes.Node)
             self.set(module.GradientEdge, "__new__", nodes.new_edge)
+            self.set(module.GradientEdge, "node", property(lambda edge: nodes.shown(edge[0])))
         elif own == "norch._files.shared_memory":
             import_module("norch.compat.pickles").send_by_sharing()
         elif own == "norch.compat.typed_storage":

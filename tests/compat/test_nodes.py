@@ -250,6 +250,7 @@ assert type(y.grad_fn).__module__ == "builtins" and x.grad_fn is None
 edge = torch.autograd.graph.GradientEdge(y.grad_fn, 0)
 assert torch.autograd.grad(edge, x, torch.ones(2))[0].tolist() == [2, 2]
 assert torch.autograd.grad(y.sum(), torch.autograd.graph.get_gradient_edge(y))[0].tolist() == [1, 1]
+assert torch.autograd.graph.get_gradient_edge(y).node is y.grad_fn
 print("good")
 """)
     assert str(norch.ones(1, requires_grad=True) * 2) == "tensor([2.], grad_fn=<MulBackward>)"
