@@ -204,6 +204,21 @@ def test_linear_algebra(name: str) -> None:
     check(LINALG[name], positive(3, 4, 4))
 
 
+@pytest.mark.parametrize(
+    ("call", "shapes"),
+    [
+        (norch.linalg.householder_product, [(4, 2), (2,)]),
+        (norch.linalg.householder_product, [(3, 4, 2), (3, 2)]),
+        (norch.ormqr, [(4, 2), (2,), (4, 3)]),
+        (functools.partial(norch.ormqr, left=False, transpose=True), [(4, 2), (2,), (3, 4)]),
+    ],
+)
+def test_reflections(call: Any, shapes: list[tuple[int, ...]]) -> None:
+    inputs = [floats(3, *shape) for shape in shapes]
+    check(call, *inputs)
+    check_nested(call, *inputs)
+
+
 def test_solvers() -> None:
     check(norch.linalg.solve, positive(3, 4, 4), floats(3, 4, 2))
     check(norch.linalg.solve, positive(3, 4, 4), floats(3, 4))

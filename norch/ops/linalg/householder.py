@@ -16,6 +16,7 @@ from ...errors import ShapeError
 from .._autocast import autocast
 from .._operand import tensor_of
 from ..composed.diagonal import tril
+from ..composed.shape import broadcast_shapes
 from ..copy import cat
 from ..create import eye
 from ..matmul import matmul
@@ -53,6 +54,14 @@ def geqrf(A: Tensor) -> geqrf_result:
     A = matrices(A, "geqrf")
     outs = direct("geqrf", _reflecting, A)
     return geqrf_result(*record_factors(_Geqrf, outs, A))
+
+
+def _with_common_batch(*matrices: Any) -> list[Any]:
+    """Matrices with the same leading axes, which within vmap not all have; the second, tau, as vectors, contiguous."""
+    batch = broadcast_shapes(*(lib.norch_shape(x)[:-2] for x in matrices))
+    found = [lib.norch_expand(x, (*batch, *lib.norch_shape(x)[-2:])) for x in matrices]
+    found[1] = lib.norch_contiguous(lib.norch_squeeze(found[1], (-2,)))
+    return found
 
 
 def _reflected_backward(
@@ -96,13 +105,13 @@ def _reflected(A: Tensor, tau: Tensor, C: Tensor, adjoint: bool) -> Tensor:
     trans = ("C" if A.is_complex() else "T") if adjoint else "N"
 
     def product(A: Any, tau: Any, C: Any) -> tuple[Tensor]:
-        (m, n), work, factors = C.shape[-2:], made((BLOCK * C.shape[-1],), C), lib.norch_contiguous(tau)
-        k = factors.shape[-1]
-        a, c = in_columns(lib.norch_expand(A[..., :k], (*C.shape[:-2], m, k))), in_columns(C)
+        A, factors, C = _with_common_batch(A, tau, C)
+        (m, n), work, k = C.shape[-2:], made((BLOCK * C.shape[-1],), C), factors.shape[-1]
+        a, c = in_columns(A[..., :k]), in_columns(C)
         routine("ormqr", c, "L", trans, m, n, k, a, m, factors, c, m, (work,), BLOCK * n, int32s(*C.shape[:-2]))
         return (from_columns(c),)
 
-    return direct("ormqr", product, A, tau, C)[0]
+    return direct("ormqr", product, A, tau.unsqueeze(-2), C)[0]
 
 
 def _orgqr_backward(g: Tensor, A: Tensor, tau: Tensor, needs_input_grad: Any) -> tuple[Any, Any]:
@@ -113,9 +122,10 @@ def _orgqr_backward(g: Tensor, A: Tensor, tau: Tensor, needs_input_grad: Any) ->
 @differentiable("householder_product", inputs=("A", "tau"), backward=_orgqr_backward, holomorphic=False)
 def _columns(A: Tensor, tau: Tensor) -> Tensor:
     def product(A: Any, tau: Any) -> tuple[Tensor]:
-        return (reflections(in_columns(A), lib.norch_contiguous(tau)),)
+        A, factors = _with_common_batch(A, tau)
+        return (reflections(in_columns(A), factors),)
 
-    return direct("householder_product", product, A, tau)[0]
+    return direct("householder_product", product, A, tau.unsqueeze(-2))[0]
 
 
 def _reflections(A: Tensor, tau: Tensor, name: str) -> tuple[Tensor, Tensor]:
