@@ -177,11 +177,11 @@ def _line(one: Any) -> int | None:
 
 
 def _texts(constants: tuple[Any, ...]) -> Iterator[str]:
-    for one in constants:
-        if type(one) is str and one.isidentifier():
-            yield one
-        elif type(one) in (tuple, frozenset):
-            yield from _texts(tuple(one))
+    for constant in constants:
+        if type(constant) is str and constant.isidentifier():
+            yield constant
+        elif type(constant) in (tuple, frozenset):
+            yield from _texts(tuple(constant))
 
 
 def _use_of(instructions: list[Any], i: int) -> Use | None:
@@ -190,23 +190,23 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
     LOAD_ATTR n, LOAD_FAST k, BINARY_OP +=, SWAP, STORE_ATTR n                                   a.n += k
     LOAD_ATTR d, LOAD_CONST "k", COPY, COPY, BINARY_SUBSCR, ..., BINARY_OP +=, ..., STORE_SUBSCR   a.d["k"] += ...
     """
-    one, after = instructions[i], instructions[i + 1 :]
-    if is_method(one) and one.opname != "LOAD_GLOBAL":
+    instruction, after = instructions[i], instructions[i + 1 :]
+    if is_method(instruction) and instruction.opname != "LOAD_GLOBAL":
         return CALLED
-    taken = taken_by(instructions, i)
-    if taken is None:
-        names = [one.opname for one in after[1:4]]
+    uses = taken_by(instructions, i)
+    if uses is None:
+        names = [instruction.opname for instruction in after[1:4]]
         at = i + 3 if names[:2] == ["DUP_TOP_TWO", "BINARY_SUBSCR"] else i + 4 if names[:2] == ["COPY", "COPY"] else 0
         if at and after[0].opname == "LOAD_CONST" and _is_subscript(instructions[at]):
             where = _stored_by(instructions, at)
             if where is not None and instructions[where].opname == "STORE_SUBSCR":
                 return Use("counted", after[0].argval)
         return None
-    at, depth = taken
+    at, depth = uses
     by = instructions[at]
     # LOAD_GLOBAL may push a NULL too, for a call of what is read from the variable: cfg["f"](x), and cfg.get(x) where
     # cfg is imported
-    if by.opname.startswith("CALL") and depth == _popped(by) - is_method(one):
+    if by.opname.startswith("CALL") and depth == _popped(by) - is_method(instruction):
         return CALLED
     if by.opname == "STORE_SUBSCR" and depth == 2:
         return Use("stored")
@@ -216,28 +216,28 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
         return Use("appended", after[0].argval) if _appends(instructions[at + 1]) else None
     if _is_arithmetic(by) and (where := _stored_by(instructions, i)) is not None:
         to = instructions[where]
-        if to.opname.startswith("STORE") and to.opname != "STORE_SUBSCR" and to.argval == one.argval:
+        if to.opname.startswith("STORE") and to.opname != "STORE_SUBSCR" and to.argval == instruction.argval:
             return Use("counted")
     return None
 
 
 def _is_compared(instructions: list[Any], i: int) -> bool:
     """Whether `is` takes the value of a load, and the other one is no constant."""
-    taken = taken_by(instructions, i)
-    if taken is None or instructions[taken[0]].opname != "IS_OP":
+    uses = taken_by(instructions, i)
+    if uses is None or instructions[uses[0]].opname != "IS_OP":
         return False
-    return instructions[taken[0] - 1].opname not in _CONSTANT and instructions[i - 1].opname not in _CONSTANT
+    return instructions[uses[0] - 1].opname not in _CONSTANT and instructions[i - 1].opname not in _CONSTANT
 
 
 def _stored_by(instructions: list[Any], i: int) -> int | None:
     """Which instruction stores what arithmetic makes of the value that one pushes."""
-    taken = taken_by(instructions, i)
-    while taken is not None and _is_arithmetic(instructions[taken[0]]):
-        taken = taken_by(instructions, taken[0])
-    if taken is None:
+    uses = taken_by(instructions, i)
+    while uses is not None and _is_arithmetic(instructions[uses[0]]):
+        uses = taken_by(instructions, uses[0])
+    if uses is None:
         return None
-    by = instructions[taken[0]]
-    return taken[0] if by.opname.startswith("STORE") and taken[1] == _popped(by) else None
+    by = instructions[uses[0]]
+    return uses[0] if by.opname.startswith("STORE") and uses[1] == _popped(by) else None
 
 
 def _popped(one: Any) -> int:
@@ -261,17 +261,15 @@ def _bound_once(code: CodeType, instructions: list[Any]) -> set[str]:
     """Local variables that have one value in a call: arguments that are not bound anew, and those bound at one place
     that no jump leads back to."""
     bound: dict[str, int] = dict.fromkeys(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], 1)
-    for one in instructions:
-        if one.opname.startswith(("STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND")):
-            for name in one.argval if type(one.argval) is tuple else (one.argval,):
-                bound[name] = bound.get(name, 0) + (2 if _is_in_loop(instructions, one.offset) else 1)
+    for instruction in instructions:
+        if instruction.opname.startswith(("STORE_FAST", "DELETE_FAST", "LOAD_FAST_AND")):
+            for name in instruction.argval if type(instruction.argval) is tuple else (instruction.argval,):
+                bound[name] = bound.get(name, 0) + (2 if _is_in_loop(instructions, instruction.offset) else 1)
     return {name for name, times in bound.items() if times == 1}
 
 
 def _is_in_loop(instructions: list[Any], offset: int) -> bool:
-    return any(
-        one.opcode in JUMPS and type(one.argval) is int and one.argval <= offset <= one.offset for one in instructions
-    )
+    return any(j.opcode in JUMPS and type(j.argval) is int and j.argval <= offset <= j.offset for j in instructions)
 
 
 def _computes_name(instructions: list[Any], i: int) -> bool:
@@ -299,7 +297,7 @@ def _is_constant_lookup(instructions: list[Any], i: int) -> bool:
     while after and after[0].opname in ("PUSH_NULL", "PRECALL", "CALL", "CALL_FUNCTION"):
         after = after[1:]
     if after and i and after[0].opname == "CONTAINS_OP":
-        before = next(one for one in reversed(instructions[:i]) if one.opname != "PUSH_NULL")
+        before = next(instruction for instruction in reversed(instructions[:i]) if instruction.opname != "PUSH_NULL")
         return before.opname == "LOAD_CONST"
     if after and after[0].opname in ("LOAD_ATTR", "LOAD_METHOD") and after[0].argval == "get":
         after = after[1:]

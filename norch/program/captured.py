@@ -314,19 +314,19 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         warnings.warn(text, stacklevel=stacklevel_of_user())
 
     def _matching(self, programs: list[Program], in_tree: Any, leaves: tuple[Any, ...]) -> list[Program]:
-        return [one for one in programs if one.in_tree == in_tree and lib.norch_matches(one.recording, leaves)]
+        return [p for p in programs if p.in_tree == in_tree and lib.norch_matches(p.recording, leaves)]
 
     def _confirm(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...]) -> str | None:
         """Accepts the program if it equals a candidate, else keeps it as one. Returns the reason for a refusal if there
         were _CANDIDATES already, else None."""
         differ = [lib.norch_differs(candidate.recording, program.recording, False) for candidate in candidates]
         if -1 in differ:
-            same = candidates[differ.index(-1)]
-            if (change := program.trace.changes.get(same)) is not None:
+            equal = candidates[differ.index(-1)]
+            if (change := program.trace.changes.get(equal)) is not None:
                 return change
             self._warn_of_effects(program.trace)
             program.trace = None
-            self._candidates = [candidate for candidate in self._candidates if candidate is not same]
+            self._candidates = [candidate for candidate in self._candidates if candidate is not equal]
             outdated = [  # the same calls on other memory, because tensors were replaced
                 other
                 for other in self._matching(self._programs, program.in_tree, leaves)

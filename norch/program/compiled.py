@@ -177,7 +177,7 @@ class CompiledFunction(CapturedFunction):
         if traced.trace.before_run:
             state.tensors = lib.norch_written_tensors(recording)
         program.joint = JointReplay(traced, recording, node, outs, state)
-        candidates = [one for one in traced.trace.candidates if one in self._candidates]
+        candidates = [candidate for candidate in traced.trace.candidates if candidate in self._candidates]
         self._keep(program, candidates, leaves, kind)
 
     def _keep(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...], kind: Any) -> None:
@@ -204,7 +204,7 @@ class CompiledFunction(CapturedFunction):
         where a replay would have to be followed by a call of the function."""
         if not self.strict and kind not in self._eager:
             self._refused(why, None, kind)
-            self._forget([one for one in self._programs + self._candidates if one.joint and one.in_tree == kind[0]])
+            self._forget([p for p in self._programs + self._candidates if p.joint and p.in_tree == kind[0]])
 
     def _widen(self, in_tree: Any, outputs: set[int]) -> set[int]:
         """Notes results whose gradients were asked for; all such so far. Recordings without them go."""
@@ -212,18 +212,18 @@ class CompiledFunction(CapturedFunction):
         if not outputs <= wanted:
             wanted |= outputs
             narrow = [
-                one
-                for one in self._programs + self._candidates
-                if one.joint is not None
-                and one.in_tree == in_tree
-                and not wanted & set(one.joint.traced.outputs) <= set(one.joint.differentiated)
+                program
+                for program in self._programs + self._candidates
+                if program.joint is not None
+                and program.in_tree == in_tree
+                and not wanted & set(program.joint.traced.outputs) <= set(program.joint.differentiated)
             ]
             self._forget(narrow)
         return wanted
 
     def _forget(self, programs: list[Program]) -> None:
-        self._programs = [one for one in self._programs if one not in programs]
-        self._candidates = [one for one in self._candidates if one not in programs]
+        self._programs = [program for program in self._programs if program not in programs]
+        self._candidates = [program for program in self._candidates if program not in programs]
         self._latest = self._program = None
 
 

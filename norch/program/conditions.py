@@ -121,7 +121,7 @@ def slot_of(slot: Any, x: Any) -> Any:
 
 def dict_of_class(cls: type) -> dict[str, Any]:
     """The dict behind the proxy cls.__dict__."""
-    (attributes,) = (one for one in gc.get_referents(cls.__dict__) if type(one) is dict)
+    (attributes,) = (referent for referent in gc.get_referents(cls.__dict__) if type(referent) is dict)
     return attributes
 
 

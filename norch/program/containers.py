@@ -161,7 +161,7 @@ class Containers:
             self._array(lambda x: (x.dtype, x.shape, x.strides, x.flags.num, x.tobytes()), x, place)
         elif module.partition(".")[0] == "numpy" and base.__name__ == "void":  # a row of an array
             self._array(lambda x: (x.dtype, x.tobytes()), x, place)
-        elif module.partition(".")[0] == "numpy" and (kinds := NUMPY_TYPES & {one.__name__ for one in base.__mro__}):
+        elif module.partition(".")[0] == "numpy" and (kinds := NUMPY_TYPES & {cls.__name__ for cls in base.__mro__}):
             if "dtype" in kinds:
                 for held in (x.metadata, x.base, *(x.fields or {}).values()):
                     self._reach(held if held is not x else None, place)
@@ -222,7 +222,7 @@ class Containers:
 
     def _pairs(self, take: Callable[[Any], Any], x: Any, place: Place | None) -> None:
         def flat(x: Any) -> tuple[Any, ...]:
-            return tuple([one for pair in take(x) for one in pair])
+            return tuple([item for pair in take(x) for item in pair])
 
         for value in self._unchanged(flat, x, place):
             self._reach(value, place)

@@ -99,7 +99,7 @@ def kind_of(file: str) -> int:
         return LAYERS if file.startswith(LAYERS_FILES) else TRUSTED
     if file.startswith("<frozen"):
         return TRUSTED if file.startswith(FROZEN_FILES) else LIBRARY
-    if any(one in file for one in PACKAGE_FILES):
+    if any(part in file for part in PACKAGE_FILES):
         return TRUSTED
     if file.startswith(STANDARD) and "site-packages" not in file:
         return TRUSTED if file.startswith(REPORTING_FILES) else LIBRARY
@@ -159,9 +159,9 @@ class Frames:
             if key in self.codes:
                 self._note_locals(frame, code)
             if self.refusal is None and frame.f_back is not None and kind_of(code.co_filename) == TRUSTED:
-                what = _refused_function(code)
-                if what is not None and _kind_here(frame.f_back) >= LIBRARY:
-                    self._refuse(what, frame.f_back)
+                refused = _refused_function(code)
+                if refused is not None and _kind_here(frame.f_back) >= LIBRARY:
+                    self._refuse(refused, frame.f_back)
         elif event == "return":
             if (id(code), id(frame.f_globals)) in self.codes:
                 self._note_locals(frame, code)
@@ -172,15 +172,15 @@ class Frames:
         elif event == "c_call" and self.refusal is None:
             self.warns |= argument in _WARN
             self.reads_exception |= argument in _EXCEPTION and sys.exc_info()[1] is self._handled
-            what = what_is_read(argument)
+            refused = what_is_read(argument)
             if argument.__name__ == "acquire" and _may_not_wait(argument, frame):
-                what = _LOCK
-            if what is None or _collects_garbage(frame):
+                refused = _LOCK
+            if refused is None or _collects_garbage(frame):
                 return
-            if what is _IDENT and _makes_thread(frame):
-                what = _THREAD
-            if _kind_here(frame) >= LIBRARY or (what is _FILE and _reads_for_user(frame)):
-                self._refuse(what, frame)
+            if refused is _IDENT and _makes_thread(frame):
+                refused = _THREAD
+            if _kind_here(frame) >= LIBRARY or (refused is _FILE and _reads_for_user(frame)):
+                self._refuse(refused, frame)
 
     def _refuse(self, what: str, frame: Any) -> None:
         if self.refusal is None:
@@ -194,7 +194,7 @@ class Frames:
         owner = frame.f_locals.get("self", None if frame.f_code.co_varnames[:1] == ("self",) else logging.root)
         while is_a(owner, logging.LoggerAdapter):
             owner = owner.logger
-        self.loggers.update(one for one in (owner, result) if is_a(one, logging.Logger))
+        self.loggers.update(logger for logger in (owner, result) if is_a(logger, logging.Logger))
 
     def _note_locals(self, frame: Any, code: CodeType) -> None:
         """Notes what local variables are that are bound once."""
@@ -258,7 +258,7 @@ def _kind_here(frame: Any) -> int:
 
 def _collects_garbage(frame: Any) -> bool:
     """Whether a frame is that of one of gc.callbacks, or called by it."""
-    codes = [getattr(one, "__code__", None) for one in gc.callbacks]
+    codes = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None and frame.f_code not in codes:
         frame = frame.f_back
     return frame is not None
@@ -340,7 +340,7 @@ def what_is_read(function: Any) -> str | None:
         return f"it reads the clock ({name})" if name in ("now", "utcnow", "today") else None
     if kind == "_io" and name.startswith(("read", "get")):
         return _FILE
-    modules = {str(one.__module__) for one in type(owner).__mro__}  # also of cProfile.Profile and pickle.Unpickler
+    modules = {str(cls.__module__) for cls in type(owner).__mro__}  # also of cProfile.Profile and pickle.Unpickler
     if "_lsprof" in modules:
         return _PROFILE
     if "_pickle" in modules and name in ("load", "find_class"):

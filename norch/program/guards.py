@@ -233,9 +233,9 @@ class Guards(Walk):
         codes = [code for code in missing.values() if code.co_name != "<module>"]
         if not codes:
             return
-        for one in gc.get_referrers(*codes):
-            if type(one) is FunctionType and id(one.__code__) in missing:
-                self._reach(one, (one.__code__.co_filename, one.__code__.co_firstlineno))
+        for function in gc.get_referrers(*codes):
+            if type(function) is FunctionType and id(function.__code__) in missing:
+                self._reach(function, (function.__code__.co_filename, function.__code__.co_firstlineno))
         self._walk()
         for code in codes:
             if id(code) not in self._functions and code.co_freevars:

@@ -151,7 +151,7 @@ class TracedFunction:
             x = results[i]
             outs[i] = lib.norch_alias(x)
             outs[i]._version_counter = version_counter_of(x)
-            shared = any(lib.norch_shares_storage(one, x) for one in results if one is not x)
+            shared = any(lib.norch_shares_storage(other, x) for other in results if other is not x)
             if shared or lib.norch_is_external(recording, x):
                 outs[i]._view = SEVERED
                 self.severed.append(i)
@@ -166,7 +166,7 @@ class TracedFunction:
 
     def by_output(self, g: Any) -> dict[int, Any]:
         """{position of a result: the gradient that has arrived}."""
-        return {self.outputs[i]: one for i, one in g.items()} if isinstance(g, Outputs) else {self.outputs[0]: g}
+        return {self.outputs[i]: grad for i, grad in g.items()} if isinstance(g, Outputs) else {self.outputs[0]: g}
 
     def call_again(self, node: ReplayedNode) -> tuple[list[Any], set[Node]]:
         """The results of a replayed call, by calling the function with its random numbers, and the nodes of their
@@ -220,7 +220,7 @@ def _saved_by(node: Node) -> Iterator[Tensor]:
 
 
 def _shares_any(x: Any, others: list[Tensor]) -> bool:
-    return any(lib.norch_shares_storage(one, x) for one in others)
+    return any(lib.norch_shares_storage(other, x) for other in others)
 
 
 def _few_apart(leading: list[tuple[Node, Node]]) -> list[tuple[Node | None, Node]]:
@@ -363,7 +363,7 @@ class TracedNode(_CallNode):
         self.note(traced, arrived)
         if self.aside:
             return tuple([arrived.get(i) for i in traced.outputs])
-        grads = {i: one.contiguous() for i, one in arrived.items()}
+        grads = {i: grad.contiguous() for i, grad in arrived.items()}
         if self.gradients is None:
             self.differentiated = tuple(sorted(traced.widen(traced.in_tree, set(grads)) & set(traced.outputs)))
             grads |= {i: zeros_of(traced.metas[i]) for i in self.differentiated if i not in grads}
@@ -373,7 +373,7 @@ class TracedNode(_CallNode):
             # modules that are called here are guarded as they are now
             here.trace, traced.trace.modules = traced.trace, {}
         try:
-            roots = [(gradient_edge(self.outs[i]), one) for i, one in grads.items()]
+            roots = [(gradient_edge(self.outs[i]), grad) for i, grad in grads.items()]
             with traced.trace.frames.noted() if resumed else nullcontext():
                 gradients = walk_apart(self.edges, roots, True, False, self.sources)
         except BaseException as error:
@@ -382,7 +382,7 @@ class TracedNode(_CallNode):
                 raise
             if resumed:
                 lib.norch_record_suspend(self.recording)
-            resumed, roots = False, [(gradient_edge(self.outs[i]), one) for i, one in arrived.items()]
+            resumed, roots = False, [(gradient_edge(self.outs[i]), grad) for i, grad in arrived.items()]
             gradients = walk_apart(self.edges, roots, True, False, self.sources)  # what was asked for has one, perhaps
         finally:
             here.trace = outer
@@ -566,11 +566,11 @@ class JointReplay:
 
     def gradients(self, node: Any, grads: dict[int, Any]) -> tuple[Any, ...]:
         """The gradients of a call, by a replay of the backward part if that is possible."""
-        traced, taken = self.traced, self.differentiated
+        traced, differentiated = self.traced, self.differentiated
         if not mode.enabled and not node.used:
-            if len(grads) <= len(taken) and all(i in taken for i in grads):
-                given = [grads[i].contiguous() if i in grads else zeros_of(traced.metas[i]) for i in taken]
-                out = lib.norch_replay_gradient(self.recording, (*node.leaves, *given), node.seq, node.arena)
+            if len(grads) <= len(differentiated) and all(i in differentiated for i in grads):
+                inputs = [grads[i].contiguous() if i in grads else zeros_of(traced.metas[i]) for i in differentiated]
+                out = lib.norch_replay_gradient(self.recording, (*node.leaves, *inputs), node.seq, node.arena)
                 if type(out) is tuple:
                     node.used = True
                     return traced.only_reached([None if k is None else out[k] for k in self.returned], grads)

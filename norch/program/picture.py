@@ -20,15 +20,15 @@ _LETTER = 7.3  # width of a letter
 
 def arrows(uses: list[tuple[Any, ...]]) -> list[Arrow]:
     """(writer, reader) numbers of calls. uses: of each call (block, whether it is written) in turn."""
-    found: dict[Arrow, None] = {}
+    result: dict[Arrow, None] = {}
     writer: dict[int, int] = {}
     for i, one in enumerate(uses):
         pairs = list(zip(one[::2], one[1::2], strict=True))
         for block, _ in pairs:
             if block in writer and writer[block] != i:
-                found[writer[block], i] = None
+                result[writer[block], i] = None
         writer.update({block: i for block, written in pairs if written})
-    return list(found)
+    return list(result)
 
 
 def draw(path: str | os.PathLike[str], title: str, calls: list[Call], links: list[Arrow]) -> None:

@@ -63,16 +63,16 @@ def taken_by(instructions: list[Any], i: int) -> tuple[int, int] | None:
     top); None: a jump comes before, the value is copied, or an instruction is not known."""
     depth = 1
     for at in range(i + 1, len(instructions)):
-        one = instructions[at]
-        if one.is_jump_target or one.opcode in JUMPS:
+        op = instructions[at]
+        if op.is_jump_target or op.opcode in JUMPS:
             return None
-        if one.opname in ("SWAP", "COPY") or one.opname in _MOVES or one.opname.startswith("DUP_TOP"):
-            moved = _moved(one, depth)
+        if op.opname in ("SWAP", "COPY") or op.opname in _MOVES or op.opname.startswith("DUP_TOP"):
+            moved = _moved(op, depth)
             if moved is None:
                 return None
             depth = moved
             continue
-        counts = effect(one)
+        counts = effect(op)
         if counts is None:
             return None
         if counts[0] >= depth:

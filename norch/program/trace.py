@@ -124,7 +124,7 @@ class Trace:
 
     def note_generator(self, state: Any) -> None:
         """Notes that random numbers are drawn from a generator of this state."""
-        if all(state is not known for known, *_ in self.generators):
+        if all(state is not noted for noted, *_ in self.generators):
             self.generators.append((state, state[0], state[1]))
             self.keep_alive.append(state)
 
@@ -187,7 +187,7 @@ class Trace:
         reads = sum(number for number, names in _READS.items() if not names.isdisjoint(guards.names))
         reads += _READS_ATTRIBUTES * guards.reads_optional_attributes
         asks_for_ids = guards.asks_for_ids or "__hash__" in guards.names
-        left = [x for one in guards.written for x in one.tensors() if not lib.norch_is_external(recording, x)]
+        left = [x for w in guards.written for x in w.tensors() if not lib.norch_is_external(recording, x)]
         lib.norch_record_read(recording, guards.tensors + left, reads, _ids_in(guards.rows) if asks_for_ids else [])
         for x in guards.tensors:
             if not lib.norch_is_external(recording, x):  # made by the function: C does not know it from before
@@ -216,10 +216,10 @@ class Trace:
         self._note_stores(recording, candidates, leaves, results)
         for program in candidates:
             earlier = program.trace
-            anew = [(one.name, one.place, x) for one in earlier.written for x in one.replaced()]
-            for one in earlier.written:
-                if one.is_changed(self.stores):
-                    (self.appends if one.use == "appended" else self.effects)[one.name] = one.place
+            anew = [(w.name, w.place, x) for w in earlier.written for x in w.replaced()]
+            for w in earlier.written:
+                if w.is_changed(self.stores):
+                    (self.appends if w.use == "appended" else self.effects)[w.name] = w.place
             if not lib.norch_guards_hold(program.recording):
                 for row in changes(earlier.guards):
                     now = found_by(row[0], row[2]) if row[1] == ITEM and len(row) == 4 else None
@@ -236,7 +236,7 @@ class Trace:
                     continue
                 if lib.norch_is_external(recording, x):
                     self.effects[name] = place
-                elif any(x is one for one in results):
+                elif any(x is r for r in results):
                     self.keep_alive.append(alias(x))  # so that replays write to its memory
 
     def _note_stores(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
@@ -257,8 +257,8 @@ class Trace:
                 self._add_store(recording, where, value, has_tree, leaves, results)
             elif is_a(value, Handle) and where in before and not is_new:
                 self.guards.append(where.row(value))
-                same = [leaves[i] for i in positions]  # the same arguments in each call
-                lib.norch_record_read(recording, same, 0, [])
+                in_each_call = [leaves[i] for i in positions]  # the same arguments in each call
+                lib.norch_record_read(recording, in_each_call, 0, [])
 
     def _add_store(
         self, recording: Any, where: Where, value: Any, has_tree: bool, leaves: tuple[Any, ...], results: list[Any]
@@ -271,7 +271,7 @@ class Trace:
             self.stores.add(where, value, [Source(x, recording, results, leaves) for x in held])
         else:
             self.stores.add(where, value, None)
-            self.keep_alive += [alias(x) for x in tensors if any(x is one for one in results)]  # replays write to these
+            self.keep_alive += [alias(x) for x in tensors if any(x is r for r in results)]  # replays write to these
 
     def place_of(self, row: Row) -> Place | None:
         """File and line that read what a guard compares."""
@@ -280,8 +280,8 @@ class Trace:
 
 
 def _changed(row: Row, place: Place | None) -> str:
-    what = f" ({row[2]!r})" if type(row[2]) is str else ""
-    text = f"the function changes a value of Python's that it reads{what}, which a replay would not; "
+    key = f" ({row[2]!r})" if type(row[2]) is str else ""
+    text = f"the function changes a value of Python's that it reads{key}, which a replay would not; "
     text += "keep it in a tensor that the function writes to, or pass it as an argument"
     return text if not place else f"{text}\n  at {place[0]}:{place[1]}"
 

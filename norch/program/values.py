@@ -43,7 +43,7 @@ _ASSIGNED = (dict, defaultdict, OrderedDict, list)
 
 def is_only_counted(value: Any, uses: Iterable[Use]) -> bool:
     """Whether value is only replaced by what is added to it."""
-    counted = all(one.kind == "counted" and one.key is None for one in uses)
+    counted = all(use.kind == "counted" and use.key is None for use in uses)
     return counted and value is not absent and is_only_used(value, uses)
 
 
@@ -100,8 +100,8 @@ def _is_found_in_its_module(cls: type, name: str) -> bool:
     value: Any = sys.modules[name]
     for part in str(type.__getattribute__(cls, "__qualname__")).split("."):
         value = (value.__dict__ if is_a(value, (ModuleType, type)) else {}).get(part)
-    functions = (one for one in cls.__dict__.values() if type(one) is FunctionType)
-    return value is cls or any(kind_of(one.__code__.co_filename) != USER for one in functions)
+    functions = (attribute for attribute in cls.__dict__.values() if type(attribute) is FunctionType)
+    return value is cls or any(kind_of(attribute.__code__.co_filename) != USER for attribute in functions)
 
 
 def is_inert(cls: type) -> bool:
@@ -132,7 +132,7 @@ def place_of_function(function: Any) -> Place | None:
 
 def reads_of_cell(code: CodeType, name: str, ran: set[int]) -> Iterator[Read]:
     """The loads of a variable of an outer function in code, and in functions within it that ran."""
-    yield from (one for one in reads_of(code).variables if one.kind == "cell" and one.name == name)
+    yield from (variable for variable in reads_of(code).variables if variable.kind == "cell" and variable.name == name)
     for constant in code.co_consts:
         if is_a(constant, CodeType) and id(constant) in ran and name in constant.co_freevars:
             yield from reads_of_cell(constant, name, ran)

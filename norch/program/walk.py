@@ -89,7 +89,7 @@ def _is_setter(value: Any) -> bool:
     """Whether code of Python's runs when an attribute of this name is bound or deleted."""
     if type(value) in (MemberDescriptorType, GetSetDescriptorType):
         return False
-    return any("__set__" in one.__dict__ or "__delete__" in one.__dict__ for one in type(value).__mro__)
+    return any("__set__" in cls.__dict__ or "__delete__" in cls.__dict__ for cls in type(value).__mro__)
 
 
 class Walk(Settings):
@@ -208,8 +208,8 @@ class Walk(Settings):
         if x.__name__ in COMPUTES_NAMES or x.__name__ in TAKES_NAME:
             self._computed_names()
         self.asks_for_ids |= x in IDS
-        if not is_called and type(x) is BuiltinFunctionType and (what := what_is_read(x)) is not None:
-            raise Refused(what, place)
+        if not is_called and type(x) is BuiltinFunctionType and (read := what_is_read(x)) is not None:
+            raise Refused(read, place)
         if not is_a(owner, ModuleType) and owner is not None and not is_own(type(owner).__module__):
             self._reach(owner, place)
 
@@ -331,24 +331,24 @@ class Walk(Settings):
             return
         self._known[id(cls), True] = cls
         outer, self.rows = self.rows, []
-        classes = [one for one in cls.__mro__ if is_made_by_class_statement(one)]
-        for one in classes:
-            attributes = dict_of_class(one)
-            if is_class_of_library(one):
+        classes = [base for base in cls.__mro__ if is_made_by_class_statement(base)]
+        for base in classes:
+            attributes = dict_of_class(base)
+            if is_class_of_library(base):
                 self._definitions(attributes, place)
                 continue
-            self._row(place, *guard_of_bases(one))
+            self._row(place, *guard_of_bases(base))
             # Function.apply() reads forward, backward and the like
-            self._attributes(None, attributes, place, special=True, everything=issubclass(one, Function), cls=one)
+            self._attributes(None, attributes, place, special=True, everything=issubclass(base, Function), cls=base)
             names = attributes.get("__match_args__", ()) if "__match_args__" in self.names else ()
             if not self._texts.keys() | self.places_of_names.keys() >= {*names}:
                 self._computed_names()
         rows, self.rows = self.rows, outer
         if rows:
             self._row(place, ClassUnchanged(cls, rows), CALL, TAG, *([cls] if TAG else []))
-        for one in classes:
-            if not is_class_of_library(one):
-                self._about(one, NAMES_OF_CLASS, place)
+        for base in classes:
+            if not is_class_of_library(base):
+                self._about(base, NAMES_OF_CLASS, place)
         meta = type(cls)
         if meta is not type and not is_class_of_library(cls):
             self._row(place, cls, FIELD, CLASS, meta)
@@ -376,10 +376,10 @@ class Walk(Settings):
         self, container: Any, key: Any, name: str, value: Any, uses: Collection[Use | None], place: Place | None
     ) -> bool:
         """Whether a value is only counted up, and so not guarded. Notes what the function writes to."""
-        known_uses = [one for one in uses if one is not None and one != CALLED]
+        known_uses = [use for use in uses if use is not None and use != CALLED]
         if len(known_uses) < len(uses) or not is_only_used(value, known_uses):
             return False
-        kinds = {one.kind for one in known_uses}
+        kinds = {use.kind for use in known_uses}
         self.written.append(Written(container, key, name, place, kinds.pop() if len(kinds) == 1 else "several"))
         return is_only_counted(value, known_uses)
 
@@ -397,7 +397,7 @@ class Walk(Settings):
                 self._held(x, kind, place)
             return
         is_of_program = is_own(module)
-        base = next(one for one in kind.__mro__ if not is_made_by_class_statement(one))
+        base = next(cls for cls in kind.__mro__ if not is_made_by_class_statement(cls))
         self._contents(x, base, place)
         if kind is not base:
             self._guard_kind(x, place)
@@ -420,8 +420,8 @@ class Walk(Settings):
             if attributes is not None:  # of a captured function
                 self._reach(attributes.get("function"), place)
             return
-        for one in kind.__mro__:
-            slots = one.__dict__ if is_made_by_class_statement(one) and "__slots__" in one.__dict__ else {}
+        for cls in kind.__mro__:
+            slots = cls.__dict__ if is_made_by_class_statement(cls) and "__slots__" in cls.__dict__ else {}
             for name, slot in slots.items():
                 if type(slot) is MemberDescriptorType and (everything or self._is_named(name)):
                     value = slot_of(slot, x)

@@ -44,9 +44,9 @@ class Written:
         self._container, self._key, self.name, self.place, self.use = container, key, name, place, use
         self.owner = owner
         entries = self._entries()
-        self._state = {key: _mark(one) for key, one in entries.items()}
+        self._state = {key: _mark(entry) for key, entry in entries.items()}
         self._counters = {key: version_counter_of(x) for key, x in entries.items() if is_a(x, Handle)}
-        self.before = {where: _mark_of(one) for where, one in self.places()}
+        self.before = {where: _mark_of(entry) for where, entry in self.places()}
 
     def _found(self) -> Any:
         if type(self._key) is MemberDescriptorType:
@@ -64,12 +64,12 @@ class Written:
         a dict."""
         now = self._entries()
         return now.keys() != self._state.keys() or any(
-            not same(self._state[key], _mark(one)) and not stores.puts(one) for key, one in now.items()
+            not same(self._state[key], _mark(entry)) and not stores.puts(entry) for key, entry in now.items()
         )
 
     def tensors(self) -> list[Any]:
         """The tensors that it holds."""
-        return [x for one in self._entries().values() for x in tensors_in(one)]
+        return [x for entry in self._entries().values() for x in tensors_in(entry)]
 
     def places(self) -> Iterator[tuple[Where, Any]]:
         """Where the function may have put a value, and the value."""
@@ -77,9 +77,9 @@ class Written:
         if self.use is None:
             yield Where(self._container, self._key, self.owner), value
         elif is_a(value, dict):
-            yield from ((Where(value, key), one) for key, one in dict.items(value))
+            yield from ((Where(value, key), entry) for key, entry in dict.items(value))
         elif is_a(value, list) and self.use == "stored":
-            yield from ((Where(value, i), one) for i, one in enumerate(list.__iter__(value)))
+            yield from ((Where(value, i), entry) for i, entry in enumerate(list.__iter__(value)))
 
     def replaced(self) -> list[Any]:
         """The tensors that it holds now where it held tensors like them."""
@@ -141,10 +141,10 @@ class Stores:
         tree = flatten(value, [], is_tensor) if sources is not None else constant(value)
         self._stored.append((where, tree, sources or []))
         self._values.append(value)
-        self.recorded += [one.x for one in sources if one.is_copied] if sources is not None else tensors_in(value)
+        self.recorded += [s.x for s in sources if s.is_copied] if sources is not None else tensors_in(value)
 
     def puts(self, value: Any) -> bool:
-        return any(value is one for one in self._values)
+        return any(value is stored for stored in self._values)
 
     def __bool__(self) -> bool:
         return bool(self._values)
@@ -154,7 +154,7 @@ class Stores:
         outputs = results if type(results) is tuple else (results,)
         copies: dict[Any, Any] = {}
         for where, tree, sources in self._stored:
-            where.put(rebuild(tree, iter([one.found(outputs, arguments, copies) for one in sources])))
+            where.put(rebuild(tree, iter([source.found(outputs, arguments, copies) for source in sources])))
 
 
 class Source:
@@ -163,7 +163,7 @@ class Source:
     """
 
     def __init__(self, x: Any, recording: Any, results: list[Any], arguments: tuple[Any, ...]):
-        self._result = next((i for i, one in enumerate(results) if one is x), None)
+        self._result = next((i for i, result in enumerate(results) if result is x), None)
         self._argument = argument_of(x, arguments)
         self._view: tuple[Any, ...] | None = None
         if self._argument is not None and x is not arguments[self._argument]:
@@ -207,7 +207,7 @@ def _copied(x: Any, copies: dict[Any, Any]) -> Any:
 
 def argument_of(x: Any, arguments: tuple[Any, ...]) -> int | None:
     """Which argument a tensor is, or is a view of."""
-    shares = [i for i, one in enumerate(arguments) if is_a(one, Handle) and lib.norch_share_storage(one, x)]
+    shares = [i for i, a in enumerate(arguments) if is_a(a, Handle) and lib.norch_share_storage(a, x)]
     return next((i for i in shares if arguments[i] is x), shares[0] if shares else None)
 
 
@@ -220,11 +220,11 @@ def tensors_in(value: Any) -> list[Any]:
     """The tensors that a value is or holds."""
     todo, visited, tensors = [value], {id(value): value}, []
     while todo and len(visited) < _MOST:
-        one = todo.pop()
-        if is_a(one, Handle):
-            tensors.append(one)
-        elif not is_a(one, _NOT_SEARCHED):
-            inner = [x for x in gc.get_referents(one) if id(x) not in visited]
+        item = todo.pop()
+        if is_a(item, Handle):
+            tensors.append(item)
+        elif not is_a(item, _NOT_SEARCHED):
+            inner = [x for x in gc.get_referents(item) if id(x) not in visited]
             visited.update((id(x), x) for x in inner)
             todo += inner
     return tensors
