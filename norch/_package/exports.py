@@ -8,7 +8,7 @@ from types import ModuleType
 
 from .typing import Any
 
-# Called with a module, a name and what it is, when a name that waited is first read.
+# Called with a module, a name and its value when a lazy name is first read.
 watchers: list[Callable[[str, str, Any], None]] = []
 
 
@@ -19,8 +19,8 @@ def _read(module: str, key: str, thing: Any) -> Any:
 
 
 def exported(namespace: dict[str, Any], *more: str) -> list[str]:
-    """The `__all__` of a package with these globals(): what it has imported, but for modules and private names; more:
-    modules that are public, and lazy names."""
+    """The `__all__` of a package with these globals(): the names that it has imported, except modules and private
+    names. more: modules that are public, and lazy names."""
     names = [name for name, thing in namespace.items() if name[0] != "_" and type(thing) is not ModuleType]
     return sorted({*names, *more})
 
@@ -44,14 +44,14 @@ def publish(
         imported when they are first read.
     missing(name): for all other names; by default a placeholder, or an AttributeError with the reason why norch leaves
         the name out (_package/left_out.py).
-    name: of the module for users, where that is not its `__name__`.
-    wrap(name, thing): what stands for a thing that another module defines.
+    name: of the module for users, if that is not its `__name__`.
+    wrap(name, thing): replaces a thing that another module defines.
 
-    Type checkers do not see what is set here, so that a name which no text defines is an error for them. What modules
-    lists is imported under TYPE_CHECKING for them.
+    Type checkers do not see the functions set here, so a name that no source defines is an error for them. The names in
+    modules are imported under TYPE_CHECKING for them.
     """
     module_of = {lazy: module for module, names in (modules or {}).items() for lazy in names.split()}
-    package = namespace["__name__"]  # where `torch` means norch, that of a module of compat/ changes
+    package = namespace["__name__"]  # norch.as_torch() changes that of compat/ modules
 
     def listed() -> list[str]:
         if "__all__" not in namespace:
@@ -83,13 +83,14 @@ def publish(
 
 def _defined(namespace: dict[str, Any]) -> list[str]:
     module = namespace["__name__"]
-    things = list(namespace.items())  # at once: another thread may import a name that waits for its first use
+    things = list(namespace.items())  # a copy: another thread may import a lazy name meanwhile
     names = [key for key, thing in things if getattr(thing, "__module__", "") == module and key[0] != "_"]
     return [key for key in names if type(namespace[key]).__module__ != "typing"]  # no TypeVar
 
 
 class _Finder:
-    """Finds modules of PyTorch that norch has no file for (compat/finder.py). The last to be asked for a module."""
+    """Finds modules of PyTorch for which norch has no file (compat/finder.py). It is the
+    last finder that Python asks."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> Any:

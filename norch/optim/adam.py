@@ -126,7 +126,7 @@ class NAdam(Fused, row="nadam"):
         entry.setdefault("mu_product", 1.0)
 
     def _momenta(self, entry: dict[str, Any], group: dict[str, Any]) -> tuple[float, float]:
-        """Those of the next step and of the one behind it."""
+        """The momenta of the next step and of the one after it."""
         beta, decay, step = group["betas"][0], group["momentum_decay"], entry["step"] + 1
         return beta * (1 - 0.5 * 0.96 ** (step * decay)), beta * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
 

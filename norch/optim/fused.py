@@ -1,8 +1,8 @@
 """Optimizers whose step is a row of csrc/optim.def: one call of the library updates all tensors of a group.
 
-A subclass names its row and, if some state tensors of the row are optional, which of them a group has. The options of a
-group are written to a C struct of the row's hyper-parameters. The struct belongs to the group and keeps its address, so
-a replayed step reads the present values.
+A subclass names its row, and says which optional state tensors of the row a group has. The options of a group are
+written to a C struct of the row's hyper-parameters. The struct belongs to the group and keeps its address, so a
+replayed step reads the present values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Row(NamedTuple):
     states: tuple[str | None, ...]  # STATES names of state tensors, None where it has fewer
 
 
-# Hyper-parameters that are no option of their name; and those that _fill_step() writes.
+# Hyper-parameters without an option of that name, and those that _fill_step() writes.
 _VALUES = {
     "beta1": "group['betas'][0]", "beta2": "group['betas'][1]", "first": "0", "shrink": "group['etas'][0]",
     "grow": "group['etas'][1]", "smallest": "group['step_sizes'][0]", "largest": "group['step_sizes'][1]",
@@ -47,7 +47,7 @@ def _read_row(kind: int, name: str) -> Row:
     fields = lib.norch_optim_hyper(kind).decode().split(", ")
     lines = [f"hyper.{name} = {_VALUES.get(name) or f'group[{name!r}]'}" for name in fields if name not in _OF_STEPS]
     options: dict[str, Any] = {}
-    source = "def fill(self, hyper, group):\n    " + "\n    ".join(lines)  # a loop would take half as long again
+    source = "def fill(self, hyper, group):\n    " + "\n    ".join(lines)  # a loop would take 1.5 times as long
     exec(compile(source, __file__, "exec"), options)
     states: list[str | None] = lib.norch_optim_state(kind).decode().split(", ")
     states += [None] * (STATES - len(states))
@@ -70,7 +70,7 @@ class Fused(Elementwise):
             cls.row, cls._fill = ROWS[row], ROWS[row].fill
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        """The state tensors of a call, in the order of the row. None: this group does without."""
+        """The state tensors of a call, in the order of the row. None: this group has no such tensor."""
         return self.row.states
 
     def _first(self, group: dict[str, Any], name: str) -> float:
@@ -78,15 +78,15 @@ class Fused(Elementwise):
         return 0.0
 
     def _fill_step(self, hyper: Any, entry: dict[str, Any], group: dict[str, Any]) -> None:
-        """Writes what depends on the steps before: the number of the next, at least."""
+        """Writes the hyper-parameters that depend on earlier steps, at least the number of the next step."""
         hyper.step = entry["step"] + 1
 
     def _count(self, entry: dict[str, Any], group: dict[str, Any]) -> None:
-        """A step is done."""
+        """Counts a step that is done."""
         entry["step"] += 1
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
+        """One step over all parameters that have a gradient; returns the closure's result, if there is one."""
         loss = None if closure is None else self._loss(closure)
         self._opt_called = True
         groups, hypers, trace = self._groups(), self._hyper, here.trace
@@ -112,7 +112,7 @@ class Fused(Elementwise):
         return loss
 
     def _record_step(self, trace: Any, params: list[Tensor], grads: list[Tensor], group: dict[str, Any]) -> None:
-        """The step of a group under recording: parameters that have taken as many steps have options of their own."""
+        """The step of a group under recording: parameters with equal step counts share a struct of options."""
         if any(isinstance(option, Tensor) for option in group.values()):
             unseen("an option of an optimizer is a tensor")
         if len(params) < len(group["params"]):
@@ -141,7 +141,7 @@ class Fused(Elementwise):
             if counts:
                 first = entries[0]["step"]
                 for entry in entries:
-                    if entry["step"] != first:  # it was stepped otherwise in between
+                    if entry["step"] != first:  # a step came in between
                         return False
                 self._fill_step(hyper, entries[0], group)
             return True
@@ -150,7 +150,7 @@ class Fused(Elementwise):
             if at not in done:  # the replay has failed before this step
                 return
             if only_counts:
-                step = entries[0]["step"] + 1  # as refresh() has found, that of all
+                step = entries[0]["step"] + 1  # refresh() has checked that all have this one
                 for entry in entries:
                     entry["step"] = step
             else:
@@ -168,7 +168,7 @@ class Fused(Elementwise):
                         trace.guard(state[param], name, value)
 
     def _structure(self, group: dict[str, Any]) -> Any:
-        """What options decide besides numbers that the kernel reads."""
+        """The options that decide more than numbers that the kernel reads."""
         return self._kept(group)
 
     step.recordable = True  # type: ignore[attr-defined]
@@ -203,7 +203,7 @@ class Fused(Elementwise):
     def _complete(self, entry: dict[str, Any], param: Tensor, group: dict[str, Any]) -> None:
         for name in self._kept(group):
             if name and name not in entry:
-                first = self._first(group, name)  # twice in an element of a complex parameter, a pair of real ones
+                first = self._first(group, name)  # twice for a complex parameter, whose elements are pairs
                 value: Any = complex(first, first) if param.is_complex() else first
                 entry[name] = full_like(param.detach(), value)
 

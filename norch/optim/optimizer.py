@@ -23,7 +23,7 @@ from ..tensor import Tensor
 __all__ = ["Optimizer"]
 
 Params = Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]]
-ParamsT = Params  # PyTorch's name of it
+ParamsT = Params  # PyTorch's name
 required: Any = object()  # as a default: an option that each group must give
 
 
@@ -64,7 +64,7 @@ class Optimizer:
 
     takes_complex = False  # whether a step treats a complex parameter as a pair of real ones
 
-    _opt_called = False  # whether a step was taken, which a schedule of the learning rate follows
+    _opt_called = False  # whether a step was taken, as a learning-rate schedule checks
     _options: dict[str, Option] = {}  # none, for the optimizers of users
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -176,7 +176,7 @@ class Optimizer:
         raise NotImplementedError
 
     def _guard_groups(self, trace: Any) -> None:
-        """Adds the guards that the groups and their parameters are those of now (norch/program/trace.py)."""
+        """Adds the guards that the groups and their parameters have not changed (norch/program/trace.py)."""
         trace.guard(self.__dict__, "param_groups", self.param_groups)
         trace.guard_size(self.param_groups)
         for i, group in enumerate(self.param_groups):
@@ -251,8 +251,8 @@ class Optimizer:
             return closure()
 
     def state_dict(self) -> dict[str, Any]:
-        """`{"state": {index: {...}}, "param_groups": [...]}`, in which indices stand for the parameters. The tensors
-        are the optimizer's own, which the next step changes.
+        """`{"state": {index: {...}}, "param_groups": [...]}`, in which indices replace the parameters. The tensors are
+        the optimizer's own, and the next step changes them.
 
         >>> opt = norch.optim.SGD(norch.nn.Linear(2, 2).parameters(), lr=0.1)
         >>> opt.state_dict()["param_groups"][0]["params"]
@@ -296,7 +296,7 @@ class Optimizer:
             owner.update(zip(theirs["params"], ours["params"], strict=True))
         state: dict[Any, Any] = defaultdict(dict)
         for number, entry in state_dict["state"].items():
-            if not isinstance(number, int):  # state of a user's optimizer that belongs to no parameter
+            if not isinstance(number, int):  # a user's optimizer may have state of no parameter
                 state[number] = copy.deepcopy(entry)
                 continue
             if number not in owner:
@@ -389,7 +389,7 @@ class Elementwise(Optimizer):
 
 
 def have_no_gradient(params: Iterable[Tensor]) -> Callable[[], bool]:
-    """A function that says whether those of the parameters that have no gradient now have none yet."""
+    """A function that says whether the parameters that have no gradient now still have none."""
     absent = [param for param in params if param._grad is None]
     return lambda: all(param._grad is None for param in absent)
 

@@ -1,4 +1,4 @@
-"""LRScheduler, the base of the schedules: what a step does, resuming, groups that are added, rates that are tensors."""
+"""LRScheduler, the base of the schedules: steps, resuming, groups that are added later, rates that are tensors."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ ORDER = (
 EPOCH = "the argument epoch of step() is deprecated: call step() once an epoch"
 
 
-# The rates that schedules found as they resumed, in the order in which they did.
+# The rates that schedules found when they resumed, in that order.
 found_by: WeakKeyDictionary[Any, list[float]] = WeakKeyDictionary()
 
 
 def next_rates(found: Sequence[Any], before: Sequence[float], now: Sequence[float]) -> list[Any]:
-    """now where the rate found is that before, as far as this was rounded; else the rate found."""
+    """The rates of now; but a rate found that differs from the one before by more than rounding is kept."""
     rates = []
-    for next_rate, past, rate in zip(found, before, now, strict=True):
-        off = abs(float(next_rate) - past)
-        rates.append(rate if off <= 1e-6 * abs(past) and off < abs(float(next_rate) - rate) else next_rate)
+    for present, past, rate in zip(found, before, now, strict=True):
+        off = abs(float(present) - past)
+        rates.append(rate if off <= 1e-6 * abs(past) and off < abs(float(present) - rate) else present)
     return rates
 
 
@@ -84,7 +84,7 @@ class LRScheduler:
             self._is_initial = False
 
     def _rewind(self) -> None:
-        """Goes back before epoch 0, whose rates are yet to be written."""
+        """Goes back to before epoch 0, so that its rates are written next."""
         self.last_epoch = -1
 
     def lr_factor(self, epoch: int, index: int) -> float:
@@ -99,8 +99,8 @@ class LRScheduler:
         return [self.rate(self.last_epoch, index) for index in range(len(self.optimizer.param_groups))]
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch, one a group, from those of the epoch before: for step(), which calls it. The present
-        rates are those of get_last_lr()."""
+        """The rates of this epoch, one a group, from those of the epoch before. step() calls this; programs read the
+        present rates by get_last_lr()."""
         self._warn_outside_step()
         if not self.chains:
             return self._get_closed_form_lr()
@@ -109,8 +109,8 @@ class LRScheduler:
         return [self._chained(group["lr"], index) for index, group in enumerate(self.optimizer.param_groups)]
 
     def _resumed(self) -> list[Any]:
-        """The rates of this epoch, the first of a resumed training. A group whose rate is that of the epoch before, as
-        far as it was rounded, gets that of this epoch; others have it."""
+        """The rates of this epoch, the first of a resumed training. A group that still has the rate of the epoch
+        before, up to rounding, gets the rate of this epoch; others keep theirs."""
         count = range(len(self.optimizer.param_groups))
         before, now = ([self.rate(epoch, index) for index in count] for epoch in (self.last_epoch - 1, self.last_epoch))
         return next_rates([group["lr"] for group in self.optimizer.param_groups], before, now)
@@ -131,8 +131,8 @@ class LRScheduler:
             warnings.warn("get_lr() is for step(): get_last_lr() gives the present rates", stacklevel=3)
 
     def step(self, epoch: int | None = None) -> None:
-        """Starts the next epoch, or the one given: writes its rates to the groups. A UserWarning where the optimizer
-        has not taken a step before, and where epoch is given, as in PyTorch."""
+        """Starts the next epoch, or the given one: writes its rates to the groups. Gives a UserWarning if the optimizer
+        has not taken a step before, and if epoch is passed, as in PyTorch."""
         unseen("a schedule of the learning rate takes a step")
         if self._step_count == 1 and not self.optimizer._opt_called and not self._takes_epochs:
             warnings.warn(ORDER, stacklevel=2)
@@ -243,7 +243,7 @@ def _is_rate(present: Any, rate: float) -> bool:
 
 
 def one_a_group(optimizer: Optimizer, given: Any) -> list[Any]:
-    """One value a group, of a single one or a sequence."""
+    """One value for each group, from a single value or a sequence."""
     groups = len(optimizer.param_groups)
     listed = list(given) if isinstance(given, (list, tuple)) else [given] * groups
     if len(listed) != groups:
@@ -252,10 +252,10 @@ def one_a_group(optimizer: Optimizer, given: Any) -> list[Any]:
 
 
 def numbers(optimizer: Optimizer, given: Any) -> list[float]:
-    """One number a group."""
+    """One number for each group."""
     return [float(value) if isinstance(value, Tensor) else value for value in one_a_group(optimizer, given)]
 
 
 def attributes(function: Any) -> dict[str, Any] | None:
-    """What a state holds of a function that the user gave: the attributes of a callable object."""
+    """The part of a user's function that a state holds: the attributes of a callable object."""
     return None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {}))
