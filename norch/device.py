@@ -9,7 +9,7 @@ from .errors import ArgumentError, DeviceError
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"], "meta": constants["META"]}
 _SINGLE = {"cpu": "CPU", "meta": "meta"}
 
-# PyTorch's other types of devices: they can be named and compared, and have no tensors here.
+# PyTorch's other types of devices: they can be named and compared, but have no tensors in norch.
 _ELSEWHERE = frozenset(
     "fpga hip hpu ideep ipu lazy maia mkldnn mps mtia opencl opengl ort privateuseone ve vulkan xla xpu".split()
 )

@@ -36,7 +36,7 @@ class dtype:  # PyTorch's name
         return DTYPES[code]
 
     def _read(self, code: int) -> dtype:
-        """This dtype, with what the library says of it."""
+        """Fills in this dtype's properties from the library."""
         self.code: int = code  # its number in C
         self.name: str = lib.norch_dtype_name(code).decode()
         self.itemsize: int = lib.norch_dtype_size(code)
@@ -188,7 +188,7 @@ def fits(value: Any, d: dtype) -> bool:
 
 
 def check_fits(value: Any, d: dtype, name: str) -> None:
-    """ArgumentError where an integer dtype cannot hold a number that is to be stored: numbers never wrap."""
+    """Raises ArgumentError if an integer dtype cannot hold a number that is to be stored: numbers never wrap."""
     if not fits(value, d):
         raise ArgumentError(f"{name}: {value} does not fit {d.name}")
 

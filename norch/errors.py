@@ -52,7 +52,7 @@ class CaptureError(Error):
 
 
 class MetaError(DeviceError, NotImplementedError):
-    """Elements of a tensor on the device "meta", which has none, are asked for."""
+    """A call needs elements of a tensor on the device "meta", which has none."""
 
 
 class LinAlgError(Error, ArithmeticError):
@@ -60,10 +60,10 @@ class LinAlgError(Error, ArithmeticError):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """More memory is asked for than there is."""
+    """A call needs more memory than there is."""
 
 
-REFUSALS = (ArgumentError, DTypeError, ShapeError, TypeError)  # errors about what the arguments are
+REFUSALS = (ArgumentError, DTypeError, ShapeError, TypeError)  # errors about the arguments
 
 
 def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:

@@ -100,7 +100,7 @@ def save(
         parts = safetensors.Parts(obj, None)
     else:
         raise ValueError(f"save: format is 'norch', 'torch' or 'safetensors', not {format!r}")
-    write(parts, f)  # what cannot be saved has raised before anything is opened
+    write(parts, f)  # raised already if something cannot be saved
 
 
 def _check_pickle(name: str, pickle_module: Any) -> None:
@@ -255,7 +255,7 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """Removes what add_safe_globals() added."""
+    """Removes the names that add_safe_globals() added."""
     ALLOWED.clear()
 
 
@@ -317,7 +317,7 @@ def _storage(source: Source, size: int) -> Storage:
 
 
 def _program(source: Source, left: int | None) -> Source:
-    """The pickle, when it is known to be what was saved."""
+    """The pickle, after a check of its checksum."""
     (size,) = SIZE.unpack(source.read(SIZE.size))
     _check_size(size, left)
     program, expected = source.read(size), source.checksum

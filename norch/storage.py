@@ -49,7 +49,7 @@ class Storage:
         return storage
 
     def __getitem__(self, index: Any) -> Any:
-        """A byte; of a slice without steps the Storage of these bytes, which it shares."""
+        """A byte; for a slice without steps the Storage of these bytes, which shares their memory."""
         if isinstance(index, slice):
             if index.step not in (None, 1):
                 raise ValueError(f"Storage: a slice has no steps, not {index.step}")
@@ -75,7 +75,7 @@ class Storage:
 
     @property
     def device(self) -> Device:
-        """Where the bytes lie."""
+        """The device of the bytes."""
         return self.elements.device
 
     def to(self, device: Any) -> Storage:
@@ -193,7 +193,7 @@ class Memory:
             "shape": tuple(x.shape),
             "strides": tuple(step * x.element_size() for step in x.stride()),
             "typestr": ("|" if x.element_size() == 1 else "<") + x.dtype.kind + str(x.element_size()),
-            # what sees one element many times is for reading only
+            # a view that repeats elements is for reading only
             "data": (x.data_ptr(), bool(lib.norch_overlaps_itself(x))),
         }
 

@@ -1,1 +1,1 @@
-"""Files of tensors, read and written: what norch.serialization is made of."""
+"""Reading and writing files of tensors: the parts of norch.serialization."""

@@ -1,4 +1,4 @@
-"""Files mapped into memory: what load(mmap=True) and safetensors see of a file without reading it."""
+"""Files mapped into memory: load(mmap=True) and safetensors use their bytes without reading the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mapping:
         self._first = ctypes.c_ubyte.from_buffer(self.bytes)  # while it is referenced the mapping stays
 
     def storage(self, start: int, count: int, alignment: int = ALIGNMENT) -> Storage | None:
-        """The bytes from start on, without a copy; None where they are not aligned. EOFError if there are fewer."""
+        """The bytes from start on, without a copy; None if they are not aligned. EOFError if there are fewer."""
         if not 0 <= start <= start + count <= self.size:
             raise EOFError(f"bytes {start} to {start + count} of a file of {self.size}")
         address = ctypes.addressof(self._first) + start
@@ -36,7 +36,7 @@ class Mapping:
 
 
 class MappedSource(Source):
-    """What load() reads from, where storages are mapped."""
+    """The source of load() if storages are mapped."""
 
     def __init__(self, mapping: Mapping):
         super().__init__(mapping.bytes)

@@ -1,4 +1,4 @@
-"""Where load() puts the storages of a file: its argument map_location, which PyTorch's programs give in four forms."""
+"""The devices to which load() moves the storages of a file, by map_location, which programs pass in four forms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Chosen:
 
 
 def destination(map_location: Any) -> Device | Chosen | None:
-    """The second argument of placed(), of what load() was given."""
+    """The second argument of placed(), made from the argument of load()."""
     if map_location is None:
         return None
     if isinstance(map_location, bytes):

@@ -1,4 +1,4 @@
-"""Reads and writes what torch.save writes: state dicts, optimizers' states, checkpoints of both.
+"""Reads and writes files of torch.save: state dicts, states of optimizers, checkpoints of both.
 
 Such a file is a zip of `NAME/data.pkl`, a pickle in which each storage is a number, and `NAME/data/NUMBER`, its bytes.
 _files/pytorch_legacy.py reads those that are no zip, and _files/torchscript.py the zips of torch.jit.save.
@@ -219,7 +219,7 @@ class Archive:
         return self.zip.read(self.entry(name))
 
     def storage(self, name: str) -> Storage:
-        """The bytes of an entry: mapped where the file is mapped and they are aligned, else read and checked."""
+        """The bytes of an entry: mapped if the file is mapped and they are aligned, else read and checked."""
         entry = self.entry(name)
         if self.mapping is not None:
             storage = self.mapping.storage(_start(self.mapping, entry), entry.file_size)
@@ -257,7 +257,7 @@ class Reader(TorchUnpickler):
 
 
 def _start(mapping: Mapping, entry: zipfile.ZipInfo) -> int:
-    """Where in the file the bytes of an entry begin: behind its local header, name and extra field."""
+    """The position in the file of the bytes of an entry, after its local header, name and extra field."""
     header = mapping.bytes[entry.header_offset : entry.header_offset + LOCAL.size]
     signature, name, extra = LOCAL.unpack(header)
     if signature != b"PK\3\4":
@@ -268,7 +268,7 @@ def _start(mapping: Mapping, entry: zipfile.ZipInfo) -> int:
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 FOLDER = "archive"
-FIELD = struct.Struct("<2sH")  # of an extra field: what it is, and the size of what follows
+FIELD = struct.Struct("<2sH")  # of an extra field: its kind and its size
 ALIGNMENT = 64  # of the bytes of each storage in the file, as torch.save has it
 STORAGE_OF = {dtype: name for name, dtype in STORAGES.items()}
 NAME_OF = {
@@ -310,12 +310,13 @@ class _Stored:
         self.reference = ("storage", KINDS[dtype], key, "cpu", self.size // dtype.itemsize)
 
     def write_to(self, file: Any) -> None:
-        """Writes whole elements: what of a storage is less than one is left out."""
+        """Writes whole elements, without the last bytes of a storage if they are no whole element."""
         Storage(lib.norch_slice(self.storage.elements, 0, 0, self.size, 1)).write_to(file)
 
 
 def rebuild_call(x: Any, storage_of: Callable[[Tensor], Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """A tensor as a call of what PyTorch makes one with. storage_of: what stands for its storage there."""
+    """A tensor as a call of the function by which PyTorch makes one. storage_of: returns
+    the argument for its storage."""
     if x.is_sparse:
         return _sparse, (x.layout, (x._indices(), x._values(), x.shape, x.is_coalesced()))
     cls, attributes, grad = type(x), vars(x), x.requires_grad
@@ -336,7 +337,7 @@ def rebuild_call(x: Any, storage_of: Callable[[Tensor], Any]) -> tuple[Callable[
 
 
 class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names up before it writes them
-    """Pickles what torch.load(weights_only=True) takes. Keeps the storages that it finds."""
+    """Pickles objects that torch.load(weights_only=True) accepts. Keeps the storages that it finds."""
 
     dispatch: ClassVar[dict[type, Callable[[Any, Any], None]]]
     write: Callable[[bytes], Any]
@@ -398,7 +399,7 @@ _Pickler.dispatch = {
 
 
 class Parts:
-    """A file that torch.load() reads. PicklingError where obj holds what it does not take."""
+    """A file that torch.load() reads. PicklingError if obj holds something that torch.load() does not accept."""
 
     def __init__(self, obj: Any, kind: type[_Pickler] = _Pickler):
         memory = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Reads what torch.save wrote before PyTorch 1.6, and still does with _use_new_zipfile_serialization=False.
+"""Reads files that torch.save wrote before PyTorch 1.6, and still writes with _use_new_zipfile_serialization=False.
 
 Such a file is a sequence of pickles: a magic number, a version, facts of the machine, the object, and a list of the
 keys of its storages; then for each key the number of its elements and their bytes. In the object a storage is
@@ -28,7 +28,7 @@ COUNT = struct.Struct("<q")
 
 
 def _left(file: Any, source: Source) -> tuple[Source, int]:
-    """The source, and how many bytes it has left; where only reading tells that, one of a copy in memory."""
+    """The source, and how many bytes it has left. If that takes reading it, the source is a copy in memory."""
     if (size := size_of(file)) is not None:
         return source, size - file.tell()
     if hasattr(file, "seekable") and file.seekable():

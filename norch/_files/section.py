@@ -3,7 +3,7 @@
     create(size)          a handle of a new one, of zeros
     view(handle, size)    maps it: the address;  forget(address, size) undoes that
     close(handle)         what is mapped stays
-    identity(handle)      what tells it from others, in each process that it is sent to
+    identity(handle)      distinguishes it from others, in each process that it is sent to
     sendable(handle)      an object that multiprocessing sends; its detach() gives the receiver a handle
 
 On POSIX's systems a section is a file, and the handle its descriptor; on Windows it is a file mapping.

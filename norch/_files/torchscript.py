@@ -1,4 +1,4 @@
-"""Reads the tensors of a TorchScript archive, what torch.jit.save wrote: no code of it is run.
+"""Reads the tensors of a TorchScript archive, a file of torch.jit.save, without running its code.
 
 Such a file is a zip of `data.pkl`, in which a module is an instance of a class `__torch__.NAME` with its attributes,
 `data/NUMBER`, `constants.pkl` with `constants/NUMBER`, and `code/`, the text of the classes, which tells parameters and

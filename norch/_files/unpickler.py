@@ -28,7 +28,7 @@ from ..tensor import Tensor, rebuilt, rebuilt_sparse
 from .placement import Chosen, placed
 from .source import Source
 
-# What a file may name: none of it does more than to hold what it is given.
+# The names that a file may use: none of them does more than to hold its arguments.
 SAFE = {
     "_codecs": "encode",  # what bytes are written as for Python 2
     "builtins": "bool bytearray bytes complex dict float frozenset int list range set slice str tuple",

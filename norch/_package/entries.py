@@ -21,7 +21,7 @@ from .typing import Any
 
 # The types of arguments that override nothing; override.py fills it, and empties it while a mode is active.
 PLAIN: set[type] = set()
-NOTHING = object()  # what an override gives where there is none
+NOTHING = object()  # the result if nothing overrides a call
 
 
 @cache
@@ -43,7 +43,7 @@ def around({names}):
 
 
 class Entry:
-    """A function and what it begins with.
+    """A function and the code at its start.
 
     original    the function as it is without an entry
     override    None, or override(arguments, named), which gives NOTHING where the call is not overridden

@@ -1,4 +1,4 @@
-"""What stands for the names of PyTorch that norch leaves out; compat/left_out.txt lists them with the reasons."""
+"""The placeholders of names of PyTorch that norch leaves out; compat/left_out.txt lists the names with the reasons."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import cache
 
 from .typing import Any
 
-# Where left_out.txt lists the names of a module, if not under that of PyTorch's module.
+# The section of left_out.txt with the names of a module, if it is not that of PyTorch's module.
 _LISTED_AS = {"nn.functional": "functional", "distributions.transforms": "distributions"}
 _LIST = os.path.join(os.path.dirname(os.path.dirname(__file__)), "compat", "left_out.txt")
 
 
 def sections(path: str) -> dict[str, dict[str, list[str]]]:
-    """{reason: {where: names}} of a file with reasons in brackets; "" is that of lines before the first."""
+    """{reason: {where: names}} of a file with reasons in brackets; "" is the reason of lines before the first."""
     found: dict[str, dict[str, list[str]]] = {"": {}}
     listed = found[""]
     with open(path) as file:
@@ -56,7 +56,7 @@ def _placeholder(where: str, name: str) -> Any:
 
 
 def lookup(module: str, name: str) -> Any:
-    """What stands for a name that a module of norch does not define: a placeholder of compat/placeholders.py, or an
+    """The value of a name that a module of norch does not define: a placeholder of compat/placeholders.py, or an
     AttributeError with the reason."""
     where = module.partition(".")[2].removeprefix("compat.") or "torch"
     try:

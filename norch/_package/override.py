@@ -108,7 +108,7 @@ def overloaded(values: Any, deeper: bool = True) -> list[Any]:
 
 
 def overridden(public: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """What overrides a call of public, a function that programs know; NOTHING where nothing does."""
+    """The result of a call of public, a public function, if something overrides it; else NOTHING."""
     if state.bare:
         return NOTHING
     overloads = overloaded((*arguments, *named.values()) if named else arguments)
@@ -142,7 +142,7 @@ def dispatch(public: Any, overloads: list[Any], arguments: tuple[Any, ...], name
 
 
 def by_default(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Tensor.__torch_function__: what func gives, its tensors as instances of cls."""
+    """Tensor.__torch_function__: the result of func, with its tensors as instances of cls."""
     if not all(issubclass(cls, kind) for kind in types) or _is_of_pytorch(func):
         return NotImplemented
     result = without_subclasses(func, args, kwargs)
@@ -150,7 +150,7 @@ def by_default(cls: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
 
 
 def without_subclasses(func: Any, args: Any, kwargs: Any) -> Any:
-    """What func gives while subclasses override nothing."""
+    """The result of func while subclasses override nothing."""
     before, state.disabled = state.disabled, True
     try:
         return func(*args, **(kwargs or {}))
@@ -159,7 +159,7 @@ def without_subclasses(func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def in_c(func: Any, args: Any, kwargs: Any) -> Any:
-    """What func gives of what C has of its arguments: of sparse tensors shapes, dtypes, gradients and the like."""
+    """The result of func by C, which knows the shapes, dtypes, gradients and the like of sparse tensors, too."""
     before, state.bare = state.bare, True
     try:
         return func(*args, **(kwargs or {}))
@@ -184,7 +184,7 @@ def _as_class(value: Any, cls: Any) -> Any:
 
 
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
-    """What objects that are no tensors, which a function has refused with error, make of its call; else raises error.
+    """The result of a call that refused objects that are no tensors, by __torch_function__ of these; else raises error.
     From then on functions look for such objects themselves."""
     if not state.disabled:
         public = getattr(Tensor, _PASSED_AS.get(public.__name__, ""), public)
@@ -228,7 +228,7 @@ _methods: dict[int, tuple[Entry, Any]] = {}  # those that do only while a mode i
 
 
 def begin(cls: type | None = None) -> None:
-    """Lets functions look for overrides; cls: a subclass of Tensor of which there will be an instance."""
+    """Lets functions look for overrides. cls: a subclass of Tensor that is about to get an instance."""
     global _begun
     if cls is not None:
         _install(next(base for base in reversed(cls.__mro__) if issubclass(base, Tensor) and base is not Tensor))
@@ -244,7 +244,7 @@ def begin(cls: type | None = None) -> None:
     _let_look(cast(FunctionType, grad), grad)
     for module in MODULES:
         namespace = vars(import_module(module))
-        for name in {*dir(import_module(module))} & {*namespace}:  # what is public
+        for name in {*dir(import_module(module))} & {*namespace}:  # public names
             _watch(module, name, namespace[name])
     public = import_module("norch.nn.functional")
     for module, name in _OF_LAYERS:
@@ -257,7 +257,7 @@ def begin(cls: type | None = None) -> None:
 
 
 def _method_of_tensor(name: str) -> Any:
-    """The function of a method of Tensor, imported if it waits for its first use; what else has that name."""
+    """The function of a method of Tensor, imported if it is lazy; or another attribute of that name."""
     method = _static(Tensor, name)
     computes = isinstance(method, DeferredMethod) and method.module.startswith(
         ("norch.ops", "norch.fft", "norch.sparse")

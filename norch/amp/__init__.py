@@ -1,6 +1,6 @@
 """``norch.amp``: automatic mixed precision, by the names of ``torch.amp`` (docs/amp.md).
 
-state.py holds what autocast does in each thread, lists.py what it casts, entries.py how operations come to be cast;
+autocast_mode.py sets what a thread casts (autograd/autocast.py), and operations cast by that (ops/_autocast.py);
 grad_scaler.py scales losses so that gradients in float16 do not vanish.
 """
 
