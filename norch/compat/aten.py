@@ -74,13 +74,13 @@ def _place_of_inplace(function: Any) -> int | None:
 
 def bound(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """{parameter: what a call gives it, or its default}; what *args takes is a list."""
-    given = _signature(function).bind(*args, **kwargs)
-    given.apply_defaults()
-    found = dict(given.arguments)
-    for name, value in found.items():
-        if given.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
-            found[name] = list(value[0]) if len(value) == 1 and isinstance(value[0], (list, tuple)) else list(value)
-    return found
+    binding = _signature(function).bind(*args, **kwargs)
+    binding.apply_defaults()
+    arguments = dict(binding.arguments)
+    for name, value in arguments.items():
+        if binding.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+            arguments[name] = list(value[0]) if len(value) == 1 and isinstance(value[0], (list, tuple)) else list(value)
+    return arguments
 
 
 # ---- forms ---------------------------------------------------------------------------------------------------------

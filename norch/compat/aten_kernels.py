@@ -76,8 +76,8 @@ def attention(
     if attn_mask is not None:
         masked = attn_mask.dtype is norch.bool
         scores = scores.masked_fill(~attn_mask, float("-inf")) if masked else scores + attn_mask
-    found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
-    return found, scores.logsumexp(-1)
+    result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    return result, scores.logsumexp(-1)
 
 
 def _safe_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:

@@ -163,9 +163,9 @@ def _convolution(transposed: bool) -> Any:
 
 
 def _attention(call: Any, a: Any) -> Any:
-    mask, one = a.attn_mask, a.query.shape[-1] == a.key.shape[-1] == a.value.shape[-1]
+    mask, same_width = a.attn_mask, a.query.shape[-1] == a.key.shape[-1] == a.value.shape[-1]
     plain = mask is None or not mask.requires_grad
-    if a.query.ndim == a.key.ndim == 4 and one and not a.dropout_p and plain and not a.enable_gqa:
+    if a.query.ndim == a.key.ndim == 4 and same_width and not a.dropout_p and plain and not a.enable_gqa:
         kernel = "_scaled_dot_product_flash_attention_for_cpu"
         return call(kernel, a.query, a.key, a.value, 0.0, a.is_causal, attn_mask=mask, scale=a.scale)[0]
     if a.is_causal and mask is not None:  # is refused
@@ -188,8 +188,8 @@ def _attention(call: Any, a: Any) -> Any:
 
 
 def _batch_norm(call: Any, a: Any) -> Any:
-    given = a.input, a.weight, a.bias, a.running_mean, a.running_var, a.training, a.momentum, a.eps
-    return call("native_batch_norm", *given)[0]
+    inputs = a.input, a.weight, a.bias, a.running_mean, a.running_var, a.training, a.momentum, a.eps
+    return call("native_batch_norm", *inputs)[0]
 
 
 def _group_norm(call: Any, a: Any) -> Any:

@@ -48,8 +48,8 @@ def find(name: str) -> ModuleSpec | None:
         return spec_of(name, lambda: import_module(f"norch.compat.{HELD[path]}"))
     if placeholders.is_module(path):
         parent, _, last = name.rpartition(".")
-        there = vars(sys.modules[parent]).get(last) if parent in sys.modules else None
-        if isinstance(there, SimpleNamespace):  # as backends.cuda
-            return spec_of(name, lambda: there)
+        value = vars(sys.modules[parent]).get(last) if parent in sys.modules else None
+        if isinstance(value, SimpleNamespace):  # as backends.cuda
+            return spec_of(name, lambda: value)
         return spec_of(name, lambda: placeholders.module(path))
     return None

@@ -54,10 +54,10 @@ def and_masks(*mask_mods: Mod) -> Mod:
     """The mask that hides what one of these hides."""
 
     def both(b: Any, h: Any, q: Any, kv: Any) -> Any:
-        found = noop_mask(b, h, q, kv)
+        result = noop_mask(b, h, q, kv)
         for mod in mask_mods:
-            found = found & mod(b, h, q, kv)
-        return found
+            result = result & mod(b, h, q, kv)
+        return result
 
     return both
 
@@ -66,10 +66,10 @@ def or_masks(*mask_mods: Mod) -> Mod:
     """The mask that hides what all of these hide."""
 
     def either(b: Any, h: Any, q: Any, kv: Any) -> Any:
-        found = ~noop_mask(b, h, q, kv)
+        result = ~noop_mask(b, h, q, kv)
         for mod in mask_mods:
-            found = found | mod(b, h, q, kv)
-        return found
+            result = result | mod(b, h, q, kv)
+        return result
 
     return either
 
@@ -93,8 +93,8 @@ def create_mask(
     """The values of a mask (bool), or of a function of scores, as (B, H, Q_LEN, KV_LEN)."""
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
     places = _indices(sizes, device)
-    found = mod_fn(*places) if mod_fn.__code__.co_argcount == 4 else mod_fn(norch.zeros(sizes, device=device), *places)
-    return norch.as_tensor(found, device=device).expand(sizes)
+    mask = mod_fn(*places) if mod_fn.__code__.co_argcount == 4 else mod_fn(norch.zeros(sizes, device=device), *places)
+    return norch.as_tensor(mask, device=device).expand(sizes)
 
 
 class BlockMask:

@@ -55,13 +55,15 @@ class FlopCounterMode:
     def __exit__(self, *error: Any) -> None:
         self._open.__exit__(*error)
         counts: dict[str, dict[Any, int]] = {"Global": defaultdict(int)}
-        found = [(_operator(e), e.module, e.flops) for e in self._profile.events() if e.kind == "operation" and e.flops]
-        found = [one for one in found if one[0] not in self.flop_registry]
-        for operator, module, flops in found + self._custom.found:
+        counted = [
+            (_operator(e), e.module, e.flops) for e in self._profile.events() if e.kind == "operation" and e.flops
+        ]
+        counted = [row for row in counted if row[0] not in self.flop_registry]
+        for operator, module, flops in counted + self._custom.found:
             parts = module.split(".") if module else []
             for place in ("Global", *(".".join(parts[: i + 1]) for i in range(len(parts)))):
                 counts.setdefault(place, defaultdict(int))[operator] += flops
-        self.flop_counts = {place: dict(found) for place, found in counts.items() if found}
+        self.flop_counts = {place: dict(counted) for place, counted in counts.items() if counted}
         if self.display and error[0] is None:
             print(self.get_table(self.depth))
 
@@ -115,7 +117,7 @@ class _Custom(TorchDispatchMode):
     def enter_module(self, module: Any) -> Any:
         if not self._modules:
             kind = type(module).__name__
-            self._names = {id(one): f"{kind}.{name}" if name else kind for name, one in module.named_modules()}
+            self._names = {id(below): f"{kind}.{name}" if name else kind for name, below in module.named_modules()}
         self._modules.append(self._names.get(id(module)) or f"{self._modules[-1]}.{type(module).__name__}")
         return lambda result, raised: self._modules.pop()
 

@@ -15,21 +15,23 @@ def foreach(name: str) -> Callable[..., Any] | None:
     >>> norch._foreach_mul([norch.ones(2), norch.ones(1)], [2, 3])
     [tensor([2., 2.]), tensor([3.])]
     """
-    what = name.removeprefix("_foreach_")
-    plain = what.rstrip("_")
-    one: Any = vector_norm if what == "norm" else getattr(Tensor, what, None) or getattr(Tensor, plain, None)
-    if one is None:
+    operation = name.removeprefix("_foreach_")
+    plain = operation.rstrip("_")
+    single: Any = (
+        vector_norm if operation == "norm" else getattr(Tensor, operation, None) or getattr(Tensor, plain, None)
+    )
+    if single is None:
         return None
 
     def function(self: Sequence[Tensor], *others: Any, **options: Any) -> list[Tensor] | None:
         results = []
         for i, x in enumerate(self):
-            given = [other[i] if isinstance(other, (list, tuple)) else other for other in others]
-            if plain in ("addcmul", "addcdiv") and len(given) == 3:
-                options["value"] = given.pop()
-            results.append(one(x, *given, **options))
-            if what != plain and results[i] is not x:  # has no form in place, as maximum
+            arguments = [other[i] if isinstance(other, (list, tuple)) else other for other in others]
+            if plain in ("addcmul", "addcdiv") and len(arguments) == 3:
+                options["value"] = arguments.pop()
+            results.append(single(x, *arguments, **options))
+            if operation != plain and results[i] is not x:  # has no form in place, as maximum
                 x.copy_(results[i])
-        return results if what == plain else None
+        return results if operation == plain else None
 
     return function

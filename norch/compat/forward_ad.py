@@ -79,8 +79,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         if dual is tensor:
             return UnpackedDualTensor(tensor, tangent)
     weights = zeros_like(tensor).requires_grad_()
-    found = grad(tensor, [dual for dual, _ in duals], weights, create_graph=True, allow_unused=True)
-    used = [(g, tangent) for g, (_, tangent) in zip(found, duals) if g is not None]
+    grads = grad(tensor, [dual for dual, _ in duals], weights, create_graph=True, allow_unused=True)
+    used = [(g, tangent) for g, (_, tangent) in zip(grads, duals) if g is not None]
     if not used:
         return UnpackedDualTensor(tensor, None)
     along = [(g, tangent) for g, tangent in used if g.requires_grad]

@@ -58,16 +58,16 @@ class Future:
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """The Future of what callback(self) returns once there is a result."""
-        made = Future()
+        future = Future()
 
         def run(done: Future) -> None:
             try:
-                made.set_result(callback(done))
+                future.set_result(callback(done))
             except BaseException as error:
-                made.set_exception(error)
+                future.set_exception(error)
 
         self.add_done_callback(run)
-        return made
+        return future
 
 
 def wait_all(futures: list[Future]) -> list[Any]:

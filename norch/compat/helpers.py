@@ -35,11 +35,11 @@ def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[T
     waiting: dict[str, tuple[list[Tensor], int]] = {}
     for x in tensors:
         size = x.numel() * x.element_size()
-        listed, taken = waiting.get(x.type(), ([], 0))
-        if listed and taken + size > size_limit:
+        listed, group = waiting.get(x.type(), ([], 0))
+        if listed and group + size > size_limit:
             yield listed
-            listed, taken = [], 0
-        waiting[x.type()] = ([*listed, x], taken + size)
+            listed, group = [], 0
+        waiting[x.type()] = ([*listed, x], group + size)
     yield from (listed for listed, _ in waiting.values())
 
 
@@ -61,13 +61,13 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     """The index of a device; of the CPU -1 with allow_cpu. ValueError for a device without one, unless optional."""
     if isinstance(device, int):
         return device
-    given = norch.device(device) if device is not None else None
-    if given is not None and given.type == "cpu":
+    named = norch.device(device) if device is not None else None
+    if named is not None and named.type == "cpu":
         if allow_cpu:
             return -1
-        raise ValueError(f"Expected a non cpu device, but got: {given}")
-    if given is not None and given.index is not None:
-        return given.index
+        raise ValueError(f"Expected a non cpu device, but got: {named}")
+    if named is not None and named.index is not None:
+        return named.index
     if not optional:
         raise ValueError(f"Expected a device with an index, but got: {device}")
     return norch.cuda.current_device() if norch.cuda.is_available() else -1
@@ -84,10 +84,10 @@ def _get_all_device_indices() -> list[int]:
 
 def _get_device_module(device_type: str) -> Any:
     """norch.cuda, norch.cpu. RuntimeError for another device."""
-    found = getattr(norch, device_type, None)
-    if found is None:
+    module = getattr(norch, device_type, None)
+    if module is None:
         raise RuntimeError(f"Device '{device_type}' does not have a corresponding module registered")
-    return found
+    return module
 
 
 # ---- torch.optim ---------------------------------------------------------------------------------------------------
@@ -250,8 +250,8 @@ def range_with_end(
     numbers = norch.arange(int((end - start) / step) + 1, dtype=norch.float64) * step + start
     if out is not None:
         return norch.cat((numbers.to(out.device, dtype or out.dtype),), out=out).requires_grad_(requires_grad)
-    made = numbers.to(device or norch.get_default_device(), dtype or norch.get_default_dtype())
-    return made.requires_grad_(requires_grad)
+    result = numbers.to(device or norch.get_default_device(), dtype or norch.get_default_dtype())
+    return result.requires_grad_(requires_grad)
 
 
 def from_file(

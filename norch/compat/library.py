@@ -113,10 +113,10 @@ def custom_op(
         space, _, short = name.partition("::")
         if not short:
             raise ArgumentError(f"custom_op: an operation is named like 'namespace::name', not {name!r}")
-        made = CustomOpDef(space, short, schema or infer_schema(function, mutates_args=mutates_args), function)
+        definition = CustomOpDef(space, short, schema or infer_schema(function, mutates_args=mutates_args), function)
         for key in _keys(device_types):
-            made._opoverload.kernels[key] = function
-        return made
+            definition._opoverload.kernels[key] = function
+        return definition
 
     return make if fn is None else make(fn)
 
@@ -272,8 +272,8 @@ def _schema_type(annotation: Any) -> str:
     among = inside.split(",") if head == "Union" else text.split("|") if "|" in text.rpartition("]")[2] + head else []
     if among:  # Number is Union[int, float, bool]
         kinds = {part.strip() for part in among}
-        some = kinds - {"None", "NoneType"}
-        return _schema_type("Number" if some == {"int", "float", "bool"} else "|".join(some)) + "?" * (some != kinds)
+        types = kinds - {"None", "NoneType"}
+        return _schema_type("Number" if types == {"int", "float", "bool"} else "|".join(types)) + "?" * (types != kinds)
     if head == "Optional":
         return _schema_type(inside) + "?"
     if head.lower() in ("list", "sequence"):

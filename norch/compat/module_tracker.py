@@ -48,7 +48,7 @@ class ModuleTracker:
     def _get_mod_name(self, module: Module) -> str:
         if module not in self._names:
             name = type(module).__name__
-            self._names.update({one: f"{name}.{path}" if path else name for path, one in module.named_modules()})
+            self._names.update({below: f"{name}.{path}" if path else name for path, below in module.named_modules()})
         return self._names[module]
 
     def _entered(self, module: Module, args: Any) -> None:

@@ -26,12 +26,12 @@ def walk() -> Any:
 
 def _to_come(frame: Any) -> set[Any]:
     """The nodes that a walk has still to visit."""
-    here = frame.f_locals
-    targets = here["targets"]
-    starts = [here["node"], *(node for _, node in here["waiting"])]
+    names = frame.f_locals
+    targets = names["targets"]
+    starts = [names["node"], *(node for _, node in names["waiting"])]
     ends = targets.found if targets is not None and targets.is_boundary else ()
-    found = reachable([node for node in starts if node is not None], ends)
-    return found if targets is None else found & targets.needed
+    nodes = reachable([node for node in starts if node is not None], ends)
+    return nodes if targets is None else nodes & targets.needed
 
 
 class _State:

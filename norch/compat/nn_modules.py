@@ -68,11 +68,13 @@ class _WeightedLoss(_Loss):
 
 def _module(name: str, ours: str) -> ModuleType:
     """A module of PyTorch's name with the names of ours."""
-    made = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
+    module = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
     for source in (import_module(f".{each}", "norch.nn") for each in ours.split()):
-        found = {key: thing for key, thing in list(vars(source).items()) if key in nn.__all__ or key in _BASES.values()}
-        found |= {theirs: found[base] for theirs, base in _BASES.items() if base in found}
-        vars(made).update(found, __all__=[key for key in found if key[0] != "_"])
+        attributes = {
+            key: thing for key, thing in list(vars(source).items()) if key in nn.__all__ or key in _BASES.values()
+        }
+        attributes |= {theirs: attributes[base] for theirs, base in _BASES.items() if base in attributes}
+        vars(module).update(attributes, __all__=[key for key in attributes if key[0] != "_"])
 
     def missing(key: str) -> Any:
         try:
@@ -80,8 +82,8 @@ def _module(name: str, ours: str) -> ModuleType:
         except LookupError:
             return lookup("norch.nn", key)
 
-    publish(vars(made), missing=missing)
-    return made
+    publish(vars(module), missing=missing)
+    return module
 
 
 for _name, _ours in _MODULES.items():

@@ -70,8 +70,8 @@ class Shown:
         real, order, count = self._real, self._order(), _count_of_results(self._real)
 
         def as_shown(inputs: Any, outputs: Any) -> Any:
-            given = tuple([_turned(None if at is None else inputs[at], turns) for at, turns in order])
-            changed = hook(given, _of_results(outputs[0], count))
+            shown = tuple([_turned(None if at is None else inputs[at], turns) for at, turns in order])
+            changed = hook(shown, _of_results(outputs[0], count))
             if changed is None:
                 return None
             back = {at: _turned(g, turns) for (at, turns), g in zip(order, changed, strict=True)}
@@ -142,10 +142,10 @@ def shown(node: _Node | None) -> Any:
 
 
 def _made(real: _Node, tree: Tree, path: tuple[int, ...]) -> Shown:
-    found = _existing.get((real.seq, path))
-    if found is None:
-        found = _existing[real.seq, path] = _class(tree[0])(real, tree, path)
-    return found
+    existing = _existing.get((real.seq, path))
+    if existing is None:
+        existing = _existing[real.seq, path] = _class(tree[0])(real, tree, path)
+    return existing
 
 
 @cache
@@ -178,13 +178,13 @@ def _of_results(g: Any, count: int) -> tuple[Any, ...]:
 @cache
 def _rules() -> dict[str, list[tuple[Tree, Tree]]]:
     """{class of the first node: [(nodes of norch, nodes of PyTorch)]}."""
-    found: dict[str, list[tuple[Tree, Tree]]] = {}
+    rules: dict[str, list[tuple[Tree, Tree]]] = {}
     with open(os.path.join(HERE, "nodes.txt")) as file:
         for line in file:
             if line.strip() and line[0] != "#":
                 left, right = (_read(text.strip()) for text in line.split(" = "))
-                found.setdefault(left[0], []).append((left, right))
-    return found
+                rules.setdefault(left[0], []).append((left, right))
+    return rules
 
 
 def _read(text: str) -> Tree:
@@ -197,8 +197,8 @@ def _read(text: str) -> Tree:
             return (None if name == "." else name), at
         inner = []
         while text[at] != ")":
-            one, at = tree(at)
-            inner.append(one)
+            subtree, at = tree(at)
+            inner.append(subtree)
         return (name, tag, inner), at + 1
 
     return tree(0)[0]
@@ -219,7 +219,7 @@ def _fits(pattern: Tree, node: _Node | None, found: dict[str, Any]) -> bool:
 def _filled(form: Tree, found: dict[str, Any]) -> Tree:
     if not isinstance(form, tuple):
         return None if form is None else found[form]
-    return _in_full(form[0]), None, [_filled(one, found) for one in form[2]]
+    return _in_full(form[0]), None, [_filled(item, found) for item in form[2]]
 
 
 @cache
@@ -234,19 +234,19 @@ def _tree_of(node: _Node) -> Tree:
     if name == "Region" and _read_of(node) == "region":
         return _indexed(node)
     for pattern, form in _rules().get(name, ()):
-        found: dict[str, Any] = {}
-        if _fits(pattern, node, found):
-            return _filled(form, found)
-    return _in_full(re.sub(r"\d[a-z]", lambda found: found[0].upper(), name)), None, node.edges
+        trees: dict[str, Any] = {}
+        if _fits(pattern, node, trees):
+            return _filled(form, trees)
+    return _in_full(re.sub(r"\d[a-z]", lambda m: m[0].upper(), name)), None, node.edges
 
 
 def _indexed(node: Any) -> Tree:
     """x[...] of integers and slices: a node for each, the first one the innermost."""
     index = _saved_by(node)["arguments"][0]
     tree: Tree = node.edges[0]
-    for one in index if isinstance(index, tuple) else (index,):
-        if one is not Ellipsis and (one != slice(None) or type(index) is slice):
-            name = "Slice" if isinstance(one, slice) else "Unsqueeze" if one is None else "Select"
+    for part in index if isinstance(index, tuple) else (index,):
+        if part is not Ellipsis and (part != slice(None) or type(index) is slice):
+            name = "Slice" if isinstance(part, slice) else "Unsqueeze" if part is None else "Select"
             tree = f"{name}Backward0", None, [tree]
     return tree if isinstance(tree, tuple) else ("SliceBackward0", None, [tree])
 

@@ -100,10 +100,10 @@ class _Node(Function):
             raise RuntimeError(
                 f"backward: {how.operation.name} has no derivative; register one with register_autograd()"
             )
-        given = how.operation.backward(ctx, *([list(grads)] if how.is_list else grads))
-        given = given if isinstance(given, tuple) else (given,)
+        results = how.operation.backward(ctx, *([list(grads)] if how.is_list else grads))
+        results = results if isinstance(results, tuple) else (results,)
         spread: list[Any] = []
-        for argument, grad in zip(how.args, given):
+        for argument, grad in zip(how.args, results):
             count = len(pytree.tree_leaves(argument))
             spread += pytree.tree_leaves(grad) if isinstance(grad, (list, tuple)) else [grad] * count
         return (*spread, *(None,) * (how.count - len(spread)), None)
@@ -144,12 +144,12 @@ class Namespace:
             REGISTERED.setdefault(
                 f"{self.name}::{name}", Operation(f"{self.name}::{name}")
             )  # without kernels: it refuses
-        found = REGISTERED.get(f"{self.name}::{name}")
-        if found is None and self.name in BUILTIN:
-            found = _builtin(self.name, name)
-        if found is None:
+        registered = REGISTERED.get(f"{self.name}::{name}")
+        if registered is None and self.name in BUILTIN:
+            registered = _builtin(self.name, name)
+        if registered is None:
             raise AttributeError(f"no operation {self.name}::{name} is registered", name=name, obj=self)
-        return found
+        return registered
 
 
 class Builtin:
@@ -225,8 +225,8 @@ def _builtin(namespace: str, name: str) -> Any:
         for prefix in ("linalg", "fft", "special"):
             if name.startswith(f"{prefix}_"):
                 places, name = [getattr(norch, prefix)], name[len(prefix) + 1 :]
-        found = (thing for place in places if callable(thing := getattr(place, name, None)))
-        _builtins[full] = Builtin(full, function or next(found, None))
+        functions = (thing for place in places if callable(thing := getattr(place, name, None)))
+        _builtins[full] = Builtin(full, function or next(functions, None))
     return _builtins[full]
 
 

@@ -34,29 +34,29 @@ for (_module, _name), _function in pytorch.NAMES.items():  # by which a pickle f
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
     """A tensor of a subclass, or with attributes."""
-    made = func(*args)
-    if type(made) is not new_type:
-        made = adopt(new_type, made.detach()).requires_grad_(made.requires_grad)
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        tensor = adopt(new_type, tensor.detach()).requires_grad_(tensor.requires_grad)
     if hasattr(new_type, "__setstate__"):
-        made.__setstate__(state)
-        return made
+        tensor.__setstate__(state)
+        return tensor
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     for name, value in {**(attributes or {}), **(slots or {})}.items():
-        setattr(made, name, value)
-    return made
+        setattr(tensor, name, value)
+    return tensor
 
 
 def _load_from_bytes(b: bytes) -> Any:
     """The storage in a file of torch.save() that is part of a pickle."""
-    made = norch.load(io.BytesIO(b), weights_only=False)
-    return TypedStorage(wrap_storage=made, dtype=made.dtype) if isinstance(made, pytorch.Typed) else made
+    storage = norch.load(io.BytesIO(b), weights_only=False)
+    return TypedStorage(wrap_storage=storage, dtype=storage.dtype) if isinstance(storage, pytorch.Typed) else storage
 
 
 def _generator(seed: int, counter: int) -> Any:
     """A generator of norch, in its state."""
-    made = norch.Generator()
-    made.__setstate__((seed, counter))
-    return made
+    generator = norch.Generator()
+    generator.__setstate__((seed, counter))
+    return generator
 
 
 def generator__setstate__(generator: Any, set_state: Any, state: Any) -> None:
@@ -203,9 +203,9 @@ def module__reduce_ex__(module: Any, reduce: Any, protocol: Any) -> Any:
 
 def module__copy__(module: Any, reduce: Any) -> Any:
     """A shallow copy shares the hooks."""
-    own: Any = type(module).__reduce_ex__
-    taken = reduce if own is norch.nn.Module.__reduce_ex__ else own
-    return getattr(copy, "_reconstruct")(module, None, *taken(module, 4))  # noqa: B009
+    reduce_ex: Any = type(module).__reduce_ex__
+    chosen = reduce if reduce_ex is norch.nn.Module.__reduce_ex__ else reduce_ex
+    return getattr(copy, "_reconstruct")(module, None, *chosen(module, 4))  # noqa: B009
 
 
 def reduce_for_norch(pickler: Any, obj: Any) -> Any:

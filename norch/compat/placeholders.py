@@ -100,9 +100,9 @@ def entry(path: str) -> Listed:
     parent = path
     while parent and parent not in table():
         parent = parent.rpartition(".")[0]
-    made = Listed(table()[parent].why if parent else OTHER_PARTS)
-    made.open = ANY
-    return made
+    listed = Listed(table()[parent].why if parent else OTHER_PARTS)
+    listed.open = ANY
+    return listed
 
 
 def is_module(path: str) -> bool:
@@ -124,16 +124,16 @@ def placeholder(where: str, name: str) -> Any:
     if name == "torch":  # which PyTorch's modules import
         return sys.modules["norch"]
     path = name if where == "torch" else f"{where}.{name}"
-    if where in BUILTINS and (found := _builtin(where, name)) is not None:
-        return found
+    if where in BUILTINS and (value := _builtin(where, name)) is not None:
+        return value
     listed = table().get(where) or (entry(where) if is_stand_in(where) else Listed(OTHER_PARTS))
     if name in listed.names:
-        said = listed.names[name]
-        if said.startswith("=@"):
-            return _resolved(said[2:])
-        if not said and (found := _of_ancestors(where, name)) is not None:
-            return found
-        return made(path, _left_out.reason(where, name) or listed.why, said)
+        reason = listed.names[name]
+        if reason.startswith("=@"):
+            return _resolved(reason[2:])
+        if not reason and (value := _of_ancestors(where, name)) is not None:
+            return value
+        return made(path, _left_out.reason(where, name) or listed.why, reason)
     if is_module(path):
         return imported(path)
     why = _left_out.reason(where, name)
@@ -143,8 +143,8 @@ def placeholder(where: str, name: str) -> Any:
         return KINDS[why](path, why)
     is_type = name.lstrip("_")[:1].isupper() and (why is not None or name[0] == "_" or where[0] == "_")
     if listed.open == ANY or is_stand_in(where) or (listed.open == TYPES and is_type):
-        if (found := _of_ancestors(where, name)) is not None:
-            return found
+        if (value := _of_ancestors(where, name)) is not None:
+            return value
         return made(path, why or listed.why, "")
     if name in imported_names().get(where, ()):
         return _resolved(imported_names()[where][name])
@@ -178,8 +178,8 @@ def _of_ops(name: str) -> Any:
 
 def is_stand_in(where: str) -> bool:
     """Whether the module is a placeholder."""
-    found = sys.modules.get(f"norch.{where}")
-    return found is not None and vars(found).get("_is_placeholder", False)
+    module = sys.modules.get(f"norch.{where}")
+    return module is not None and vars(module).get("_is_placeholder", False)
 
 
 def _of_ancestors(where: str, name: str) -> Any:
@@ -188,8 +188,8 @@ def _of_ancestors(where: str, name: str) -> Any:
     package = where.rpartition(".")[0]
     while package:
         module = sys.modules.get(f"norch.{package}")
-        if module is not None and not is_stand_in(package) and (found := _quietly(module, name)) is not None:
-            return found
+        if module is not None and not is_stand_in(package) and (value := _quietly(module, name)) is not None:
+            return value
         package = package.rpartition(".")[0]
     if where != "torch" and where in table() and name in table()[where].names:
         return _quietly(sys.modules["norch"], name)
@@ -197,8 +197,8 @@ def _of_ancestors(where: str, name: str) -> Any:
 
 
 def _quietly(module: ModuleType, name: str) -> Any:
-    found = getattr(module, name, None)
-    return None if is_placeholder(found) else found
+    value = getattr(module, name, None)
+    return None if is_placeholder(value) else value
 
 
 def _resolved(path: str) -> Any:
@@ -274,9 +274,9 @@ class Kind(ABCMeta):  # of ABCs, so that a class may derive from a placeholder a
     def __getattr__(cls, name: str) -> Any:
         if name[:1] == "_":
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
-        made = Constant(f"{cls.__module__}.{cls.__qualname__}.{name}".removeprefix("norch."), cls._why)
-        setattr(cls, name, made)
-        return made
+        constant = Constant(f"{cls.__module__}.{cls.__qualname__}.{name}".removeprefix("norch."), cls._why)
+        setattr(cls, name, constant)
+        return constant
 
     def __getitem__(cls, parameters: Any) -> Any:
         return cls
@@ -459,22 +459,24 @@ def module(path: str) -> ModuleType:
     around = sys.modules.get(f"norch.{parent}".rstrip("."))
     function = None if around is None or is_placeholder(around) else getattr(around, last, None)
     cls = _called(function) if isinstance(function, FunctionType) else ModuleType
-    made = cls(f"norch.{path}", f"A placeholder for torch.{path}. {sentence(path, listed.why)}.")
-    kept = vars(made)
+    placeholder_module = cls(f"norch.{path}", f"A placeholder for torch.{path}. {sentence(path, listed.why)}.")
+    kept = vars(placeholder_module)
 
     def __getattr__(name: str) -> Any:
         if path.rpartition(".")[2] in SETTINGS and name[:2] != "__":
             return _no_patch if name == "patch" else None
         try:
-            kept[name] = found = placeholder(path, name)
+            kept[name] = value = placeholder(path, name)
         except LookupError:
-            raise AttributeError(f"module {made.__name__!r} has no attribute {name!r}", name=name, obj=made) from None
-        return found
+            raise AttributeError(
+                f"module {placeholder_module.__name__!r} has no attribute {name!r}", name=name, obj=placeholder_module
+            ) from None
+        return value
 
     kept.update(__path__=[], __getattr__=__getattr__, _is_placeholder=True, __all__=[*listed.names])
     if isinstance(function, FunctionType):
         kept[last] = function  # PyTorch defines it there: from torch.nn.utils.weight_norm import weight_norm
-    return made
+    return placeholder_module
 
 
 def imported(path: str) -> ModuleType:

@@ -58,8 +58,8 @@ def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = 
     for place, x in enumerate(tensorlistlist[0]):
         places.setdefault((x.device, x.dtype), []).append(place)
     return {
-        key: ([[each[i] for i in found] if each else [] for each in tensorlistlist], found if with_indices else [])
-        for key, found in places.items()
+        key: ([[each[i] for i in columns] if each else [] for each in tensorlistlist], columns if with_indices else [])
+        for key, columns in places.items()
     }
 
 

@@ -25,10 +25,10 @@ class _Group(ABCMeta):
 
 
 def _group(name: str, *layers: str) -> Any:
-    made = _Group(name, (Module,), {"__doc__": f"What {', '.join(layers)} are instances of.", "__module__": __name__})
+    group = _Group(name, (Module,), {"__doc__": f"What {', '.join(layers)} are instances of.", "__module__": __name__})
     for layer in layers:
-        made.register(getattr(norch.nn, layer))
-    return made
+        group.register(getattr(norch.nn, layer))
+    return group
 
 
 _AvgPoolNd = _group("_AvgPoolNd", "AvgPool1d", "AvgPool2d", "AvgPool3d")
@@ -98,8 +98,8 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
     """One that decorates with and without brackets."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
-        made = super().__new__(cls)
-        return made if orig_func is None else _within(orig_func, cls)
+        context = super().__new__(cls)
+        return context if orig_func is None else _within(orig_func, cls)
 
 
 def context_decorator(ctx: Any, func: Any) -> Any:
@@ -148,11 +148,11 @@ def _in_projection(
 def _as_tuple(inp: Any, arg_name: Any = None, fn_name: Any = None) -> tuple[bool, tuple[Any, ...]]:
     """(whether inp is a tuple, inp as one). TypeError for what holds no tensors, where names are given."""
     several = isinstance(inp, tuple)
-    made = inp if several else (inp,)
-    for x in made:
+    values = inp if several else (inp,)
+    for x in values:
         if arg_name is not None and not isinstance(x, Tensor):
             raise TypeError(f"{fn_name}: {arg_name} must be a tensor or a tuple of tensors, not {type(x).__name__}")
-    return several, made
+    return several, values
 
 
 def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
@@ -178,12 +178,12 @@ def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
 
 def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> tuple[Tensor, ...]:
     """The rows of the identity matrix of the size of all elements, in columns for each tensor."""
-    total, made, start = sum(tensor_numels), [], 0
+    total, columns, start = sum(tensor_numels), [], 0
     for x, count in zip(tensors, tensor_numels, strict=True):
-        made.append(x.new_zeros(total, count))
-        made[-1].diagonal(-start).fill_(1)
+        columns.append(x.new_zeros(total, count))
+        columns[-1].diagonal(-start).fill_(1)
         start += count
-    return tuple(made)
+    return tuple(columns)
 
 
 # ---- distributions -------------------------------------------------------------------------------------------------

@@ -96,8 +96,8 @@ def _node_of(tree: Any, is_leaf: IsLeaf) -> _Node | None:
     if is_leaf is not None and is_leaf(tree):
         return None
     cls = type(tree)
-    found = _NODES.get(cls)
-    return _NAMED if found is None and issubclass(cls, tuple) and hasattr(cls, "_fields") else found
+    node = _NODES.get(cls)
+    return _NAMED if node is None and issubclass(cls, tuple) and hasattr(cls, "_fields") else node
 
 
 class TreeSpec:
@@ -153,15 +153,15 @@ class TreeSpec:
         """The parts of tree where the leaves are here; ArgumentError where tree has another structure."""
         if self._node is None:
             return [tree]
-        same = _get_node_type(tree) is self.type
-        if same and isinstance(tree, dict):  # the keys may stand in another order
+        is_same = _get_node_type(tree) is self.type
+        if is_same and isinstance(tree, dict):  # the keys may stand in another order
             keys = self.context[1] if isinstance(tree, defaultdict) else self.context
-            same, parts = tree.keys() == set(keys), [tree[key] for key in keys if key in tree]
-        elif same:
+            is_same, parts = tree.keys() == set(keys), [tree[key] for key in keys if key in tree]
+        elif is_same:
             children, context = self._node.flatten_fn(tree)
             parts = list(children)
-            same = context == self.context and len(parts) == len(self.children_specs)
-        if not same:
+            is_same = context == self.context and len(parts) == len(self.children_specs)
+        if not is_same:
             raise ArgumentError(f"tree_map: {tree!r} has not the structure {self!r}")
         return [part for child, each in zip(self.children_specs, parts) for part in child.flatten_up_to(each)]
 
@@ -321,18 +321,18 @@ def _keys(tree: Any, node: _Node) -> list[Any]:
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
     """tree_flatten(), with the path of each leaf: (path, leaf)."""
-    found: list[tuple[tuple[Any, ...], Any]] = []
+    pairs: list[tuple[tuple[Any, ...], Any]] = []
 
     def walk(tree: Any, path: tuple[Any, ...]) -> None:
         node = _node_of(tree, is_leaf)
         if node is None:
-            found.append((path, tree))
+            pairs.append((path, tree))
             return
         for key, part in zip(_keys(tree, node), node.flatten_fn(tree)[0]):
             walk(part, (*path, key))
 
     walk(tree, ())
-    return found, tree_structure(tree, is_leaf)
+    return pairs, tree_structure(tree, is_leaf)
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:

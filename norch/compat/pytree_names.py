@@ -111,13 +111,13 @@ def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: Any = None
     children = list(tree) if node is None else list(node.flatten_fn(tree)[0])
     if len(children) != len(treespec.children_specs):
         return None
-    found: list[Any] = []
+    leaves: list[Any] = []
     for child, below in zip(children, treespec.children_specs, strict=True):
         part = _broadcast_to_and_flatten(child, below, is_leaf)
         if part is None:
             return None
-        found += part
-    return found
+        leaves += part
+    return leaves
 
 
 # ---- the nodes of Python -------------------------------------------------------------------------------------------

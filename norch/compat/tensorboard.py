@@ -28,13 +28,13 @@ class SummaryWriter:
     def __getattr__(self, name: str) -> Any:
         if name == "_writer":  # of a writer that was not made
             raise AttributeError(name)
-        found = getattr(self._writer, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._writer, name)
+        if not callable(attribute):
+            return attribute
 
-        @wraps(found)
+        @wraps(attribute)
         def with_arrays(*args: Any, **options: Any) -> Any:
-            return found(*_arrays(args), **_arrays(options))
+            return attribute(*_arrays(args), **_arrays(options))
 
         return with_arrays
 

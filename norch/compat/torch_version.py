@@ -22,10 +22,10 @@ def _key(version: Any) -> tuple[Any, ...]:
         version = ".".join(str(part) for part in version) if isinstance(version, (tuple, list)) else str(version)
     import re
 
-    found = re.fullmatch(_FORM, version.strip(), re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(_FORM, version.strip(), re.IGNORECASE)
+    if match is None:
         raise ValueError(f"{version!r} is no version")
-    part = found.groupdict()
+    part = match.groupdict()
     release = tuple(map(int, part["release"].split(".")))
     while release[-1:] == (0,):
         release = release[:-1]

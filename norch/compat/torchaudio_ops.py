@@ -15,8 +15,8 @@ def _lfilter_core_loop(input_signal_windows: Tensor, a_coeffs_flipped: Tensor, p
     coefficients = a_coeffs_flipped.t()[None].permute(0, 2, 1)
     for t in range(input_signal_windows.shape[2]):
         before = padded_output_waveform[:, :, t : t + order]
-        found = input_signal_windows[:, :, t] - (before * coefficients).sum(-1)
-        padded_output_waveform[:, :, t + order - 1] = found
+        value = input_signal_windows[:, :, t] - (before * coefficients).sum(-1)
+        padded_output_waveform[:, :, t + order - 1] = value
 
 
 def _overdrive_core_loop(

@@ -93,8 +93,8 @@ def _sampled(
     y = norch.tensor(_samples(top, height / high, high, rows), **like)
     x = norch.tensor(_samples(left, width / wide, wide, columns), **like)
     y, x = y[:, None].expand(len(y), len(x)), x[None].expand(len(y), len(x))
-    found = _at(input[int(batch)], y, x)
-    return found.reshape(channels, high, rows, wide, columns).mean((2, 4))
+    value = _at(input[int(batch)], y, x)
+    return value.reshape(channels, high, rows, wide, columns).mean((2, 4))
 
 
 def roi_align(
@@ -103,11 +103,11 @@ def roi_align(
 ) -> Tensor:  # fmt: skip
     """Means of interpolated features in the bins of regions (batch, x1, y1, x2, y2): (K, C, height, width)."""
     offset, least = (0.5, -math.inf) if aligned else (0.0, 1.0)
-    found = [
+    results = [
         _sampled(input, roi, spatial_scale, offset, least, pooled_height, pooled_width, sampling_ratio)
         for roi in _regions(input, rois)
     ]
-    return norch.stack(found) if found else input.new_zeros(0, input.shape[1], pooled_height, pooled_width)
+    return norch.stack(results) if results else input.new_zeros(0, input.shape[1], pooled_height, pooled_width)
 
 
 def _position_sensitive(found: Tensor, high: int, wide: int) -> Tensor:
@@ -127,12 +127,12 @@ def ps_roi_align(
 ) -> tuple[Tensor, Tensor]:
     """roi_align() of the channels that belong to each bin, and their numbers."""
     high, wide = pooled_height, pooled_width
-    found = [
+    results = [
         _position_sensitive(_sampled(input, roi, spatial_scale, 0.5, -math.inf, high, wide, sampling_ratio), high, wide)
         for roi in _regions(input, rois)
     ]
     channels = input.shape[1] // (high * wide)
-    out = norch.stack(found) if found else input.new_zeros(0, channels, high, wide)
+    out = norch.stack(results) if results else input.new_zeros(0, channels, high, wide)
     numbers = norch.arange(channels * high * wide, dtype=norch.int32).reshape(channels, high, wide)
     return out, numbers.expand(len(out), channels, high, wide)
 
@@ -200,14 +200,14 @@ def deform_conv2d(
     y = moves[:, :, :, :, 0] + rows + taps_y[:, None, None, None]
     x = moves[:, :, :, :, 1] + columns + taps_x[:, None, None]
     each = channels // n_offset_grps
-    taken = []
+    samples = []
     for n in range(batch):
         for group in range(n_offset_grps):
-            found = _inside(input[n, group * each : (group + 1) * each], y[n, group], x[n, group])
+            sampled = _inside(input[n, group * each : (group + 1) * each], y[n, group], x[n, group])
             if use_mask:
-                found = found * mask.reshape(batch, n_offset_grps, kh, kw, oh, ow)[n, group]
-            taken.append(found)
-    columns_ = norch.stack(taken).reshape(batch, n_weight_grps, -1, oh * ow)
+                sampled = sampled * mask.reshape(batch, n_offset_grps, kh, kw, oh, ow)[n, group]
+            samples.append(sampled)
+    columns_ = norch.stack(samples).reshape(batch, n_weight_grps, -1, oh * ow)
     out = weight.reshape(n_weight_grps, outputs // n_weight_grps, -1) @ columns_
     return out.reshape(batch, outputs, oh, ow) + bias[:, None, None]
 

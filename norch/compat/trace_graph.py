@@ -204,8 +204,8 @@ class Graph:
     def value(self, node: Node, thing: Any) -> Value:
         """A further output of a node."""
         self._number += 1
-        node._outputs.append(made := Value(node, thing, self._number))
-        return made
+        node._outputs.append(new := Value(node, thing, self._number))
+        return new
 
     def __str__(self) -> str:
         inputs = ",\n      ".join(f"%{v.debugName()} : {v.type()}" for v in self.inputs())
@@ -268,8 +268,8 @@ class Tracing(TorchFunctionMode):
                 return aten.original(func)(*args, **kwargs)
             finally:
                 super().__exit__()
-        given = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        for x in given:  # before the call, which may write them
+        inputs = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        for x in inputs:  # before the call, which may write them
             self._read(x)
         result = func(*args, **kwargs)
         if any(isinstance(x, Tensor) for x in pytree.tree_leaves(result)):
@@ -324,8 +324,8 @@ class Tracing(TorchFunctionMode):
             state = [zeros, zeros.clone()] if module.mode == "LSTM" else [zeros]
         settings = [module.bias, module.num_layers, module.dropout, module.training, module.bidirectional]
         weights = pytree.tree_leaves(module.all_weights)
-        given = [*x, state if len(state) > 1 else state[0], weights, *settings, module.batch_first]
-        self.add(f"aten::{module.mode.lower()}", given, tuple(pytree.tree_leaves(result)), scope)
+        inputs = [*x, state if len(state) > 1 else state[0], weights, *settings, module.batch_first]
+        self.add(f"aten::{module.mode.lower()}", inputs, tuple(pytree.tree_leaves(result)), scope)
 
 
 # Operators that give a list.
@@ -348,10 +348,10 @@ def _get_trace_graph(
     (['aten::linear'], [4, 2])
     """
     args = args if isinstance(args, tuple) else (args,)
-    given = [x for x in pytree.tree_leaves((args, kwargs or {})) if isinstance(x, Tensor)]
+    inputs = [x for x in pytree.tree_leaves((args, kwargs or {})) if isinstance(x, Tensor)]
     kept = list(f.state_dict(keep_vars=True).values()) if isinstance(f, Module) else []
-    tracing = Tracing([*given, *kept])
+    tracing = Tracing([*inputs, *kept])
     with tracing:
         result = f(*args, **(kwargs or {}))
     tracing.graph._return._inputs = [tracing._read(x) for x in pytree.tree_leaves(result) if isinstance(x, Tensor)]
-    return (tracing.graph, result, tuple(given)) if return_inputs else (tracing.graph, result)
+    return (tracing.graph, result, tuple(inputs)) if return_inputs else (tracing.graph, result)

@@ -81,8 +81,8 @@ class TypedStorage:
         return self
 
     def __getitem__(self, index: Any) -> Any:
-        found = self._elements[index]
-        return found.item() if isinstance(index, int) else found.tolist()
+        value = self._elements[index]
+        return value.item() if isinstance(index, int) else value.tolist()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._elements[index] = value
