@@ -1,5 +1,5 @@
-/* devices: registers the devices. The CPU and the meta device are built in. CUDA is a plugin, a library that is loaded when first needed:
- * libnorch_cuda.so in the folder of this library, or the file that NORCH_CUDA_LIBRARY names. */
+/* devices: registers the devices. The CPU and the meta device are built in. CUDA is a plugin, a library that is loaded
+ * when first needed: libnorch_cuda.so in the folder of this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
 #ifndef _WIN32
 #include <dlfcn.h>

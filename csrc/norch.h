@@ -49,9 +49,9 @@ typedef struct norch_storage norch_storage;
 
 /* A strided N-d array. It does not change after it is made; views share the storage. references and type make it a
  * Python object if Python has loaded the library. node, grad, version_counter and view are objects of autograd
- * (norch/_tensor/handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first element;
- * strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the kind takes
- * part in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
+ * (norch/_tensor/handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first
+ * element; strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the
+ * kind takes part in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
 typedef struct norch_tensor {
     intptr_t references;
     void *type;
@@ -249,8 +249,9 @@ norch_tensor *norch_argsort(const norch_tensor *x, int64_t dim, int64_t k, bool 
 #define NORCH_MEDIAN -1
 #define NORCH_NANMEDIAN -2
 
-/* The index (int64) that argsort would put at place k along dim, which has then size 1; k NORCH_MEDIAN: that of the lower
- * median, or of the first NaN; NORCH_NANMEDIAN: of the median of the elements that are not NaN. On the CPU only. */
+/* The index (int64) that argsort would put at place k along dim, which has then size 1; k
+ * NORCH_MEDIAN: that of the lower median, or of the first NaN; NORCH_NANMEDIAN: of the median of the
+ * elements that are not NaN. On the CPU only. */
 norch_tensor *norch_order_index(const norch_tensor *x, int64_t dim, int64_t k);
 /* The elements of x in order along dim, without their indices: zeros of either sign in any order. */
 norch_tensor *norch_sorted(const norch_tensor *x, int64_t dim, bool descending);
@@ -297,9 +298,9 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
 norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_tensor *b);
 norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, const norch_tensor *b, double beta,
                           double alpha);
-/* linear with a weight (N, K) of 8-bit (int8) or 4-bit (uint8) integers, as csrc/families/quantized.h stores them, times
- * scale (N, groups); of float32, float16 and bfloat16, in float32. dynamic: each row of x becomes 8-bit integers, and
- * their products are summed exactly. weight: the (N, columns) float32 that it stands for. */
+/* linear with a weight (N, K) of 8-bit (int8) or 4-bit (uint8) integers, as csrc/families/quantized.h stores them,
+ * times scale (N, groups); of float32, float16 and bfloat16, in float32. dynamic: each row of x becomes 8-bit integers,
+ * and their products are summed exactly. weight: the (N, columns) float32 that it stands for. */
 norch_tensor *norch_quantized_linear(const norch_tensor *x, const norch_tensor *weight, const norch_tensor *scale,
                                      const norch_tensor *optional_bias, bool dynamic);
 norch_tensor *norch_quantized_weight(const norch_tensor *weight, const norch_tensor *scale, int64_t columns);
@@ -372,10 +373,10 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
 /* ---- pooling -------------------------------------------------------------------------------- */
 
 /* Over the last two axes. window: {kernel, stride, padding, dilation, size of the result}, a pair each; every window
- * must begin before the end of x. Strides of 0 divide the axes: window i of n from i size / n, rounded down, to
- * (i + 1) size / n, rounded up, whatever the kernel is. max: `index` (int32, of the result's shape) gets the positions
- * of the maxima in their planes, of less than 2^31 elements. backward: zeros of the given size, to which x, the gradient
- * of the result, is added at these positions. */
+ * must begin before the end of x. Strides of 0 divide the axes: window i of n from i size / n, rounded down, to (i + 1)
+ * size / n, rounded up, whatever the kernel is. max: `index` (int32, of the result's shape) gets the positions of the
+ * maxima in their planes, of less than 2^31 elements. backward: zeros of the given size, to which x, the gradient of
+ * the result, is added at these positions. */
 norch_tensor *norch_pool_max(const norch_tensor *x, int64_t count, const int64_t *window, norch_tensor *index);
 norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor *index, int64_t count,
                                       const int64_t *window, int64_t axes, const int64_t *size);
@@ -394,16 +395,16 @@ norch_tensor *norch_pool_avg_backward(const norch_tensor *x, int64_t count, cons
 #define NORCH_SAMPLE_BORDER 1
 #define NORCH_SAMPLE_REFLECTION 2
 
-/* x with axis dim of size n: element i of it is the sum of those at index[k, i], int64 (k, n), times weight[k, i], of the
- * dtype of x; a negative index stands for no element. backward: from g, the gradient of the result, that of x, whose axis
- * has the given size. float32 and float64, on the CPU only. */
+/* x with axis dim of size n: element i of it is the sum of those at index[k, i], int64 (k, n), times weight[k, i], of
+ * the dtype of x; a negative index stands for no element. backward: from g, the gradient of the result, that of x,
+ * whose axis has the given size. float32 and float64, on the CPU only. */
 norch_tensor *norch_resample(const norch_tensor *x, int64_t dim, const norch_tensor *index, const norch_tensor *weight);
 norch_tensor *norch_resample_backward(const norch_tensor *g, int64_t dim, const norch_tensor *index,
                                       const norch_tensor *weight, int64_t size);
-/* Images x (N, C, H, W) at the coordinates grid (N, H', W', 2), x and y from -1 to 1, of the same float dtype: (N, C, H',
- * W'); or (N, C, D, H, W) and (N, D', H', W', 3), not bicubic. Outside an image are zeros, its border or its reflection;
- * corners: -1 and 1 are the centres of the outer pixels, not their edges. backward: from g, the gradient of the result,
- * those of x and grid into contiguous tensors. On the CPU only. */
+/* Images x (N, C, H, W) at the coordinates grid (N, H', W', 2), x and y from -1 to 1, of the same float dtype: (N, C,
+ * H', W'); or (N, C, D, H, W) and (N, D', H', W', 3), not bicubic. Outside an image are zeros, its border or its
+ * reflection; corners: -1 and 1 are the centres of the outer pixels, not their edges. backward: from g, the gradient of
+ * the result, those of x and grid into contiguous tensors. On the CPU only. */
 norch_tensor *norch_grid_sample(const norch_tensor *x, const norch_tensor *grid, int64_t mode, int64_t padding,
                                 bool corners);
 int32_t norch_grid_sample_backward(const norch_tensor *g, const norch_tensor *x, const norch_tensor *grid, int64_t mode,

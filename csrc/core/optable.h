@@ -4,8 +4,8 @@
 
 #include "dtype.h"
 
-/* opcodes.inc lists NR_OP_name of each row of ops.def. make writes it, and keeps it if only formulas change, which rebuilds
- * nothing but what holds formulas. */
+/* opcodes.inc lists NR_OP_name of each row of ops.def. make writes it, and keeps it if only formulas change, which
+ * rebuilds nothing but what holds formulas. */
 typedef enum nr_op {
 #include "opcodes.inc"
     NR_OP_COUNT,

@@ -1,5 +1,5 @@
-/* platform: what the library asks of the operating system, where Windows has other functions than POSIX. Threads, mutexes and
- * conditions are POSIX's everywhere: for Windows they come with the compiler (winpthreads). */
+/* platform: what the library asks of the operating system, where Windows has other functions than POSIX. Threads,
+ * mutexes and conditions are POSIX's everywhere: for Windows they come with the compiler (winpthreads). */
 #ifndef NR_PLATFORM_H
 #define NR_PLATFORM_H
 

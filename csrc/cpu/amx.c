@@ -32,8 +32,8 @@ static bool has_palette(void) {
            a >> 16 == 1024 && (b & 0xffff) == 64 && b >> 16 >= 8 && (c & 0xffff) == 16;
 }
 
-/* The system saves the registers of a process only once it has asked for it. It refuses where a thread has a signal stack
- * that is too small for them, and in sandboxes: Linux's Documentation/arch/x86/xstate.rst. */
+/* The system saves the registers of a process only once it has asked for it. It refuses where a thread has a signal
+ * stack that is too small for them, and in sandboxes: Linux's Documentation/arch/x86/xstate.rst. */
 bool nr_has_tiles(void) {
     unsigned a, b, c, d, saved, high;
     if (wants("0")) return false;

@@ -30,8 +30,8 @@ typedef struct NAME(right) {
     int64_t row, panel;
 } NAME(right);
 
-/* k rows, `row` apart, of `cols` contiguous elements, by which `rows` rows are multiplied: in place, if vectors cross no
- * cache lines and the rows are on few pages; otherwise packed to `to`. */
+/* k rows, `row` apart, of `cols` contiguous elements, by which `rows` rows are multiplied: in place, if vectors cross
+ * no cache lines and the rows are on few pages; otherwise packed to `to`. */
 static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row, int64_t rows) {
     const int64_t apart = row * (int64_t)sizeof(T);
     const bool whole = cols % LANES == 0 && ((uintptr_t)b | (uintptr_t)apart) % VECTOR == 0;

@@ -6,8 +6,8 @@
  *   tile                         lane 0 | lane 1 | ... | lane LANES - 1: rows of LANES elements of each sample, summed
  *                                lane by lane, and then over the lanes of each channel
  *
- * Ioffe and Szegedy, "Batch Normalization" (2015). Shifted sums for a variance: Chan, Golub and LeVeque, "Algorithms for
- * Computing the Sample Variance" (1983). */
+ * Ioffe and Szegedy, "Batch Normalization" (2015). Shifted sums for a variance: Chan, Golub and LeVeque, "Algorithms
+ * for Computing the Sample Variance" (1983). */
 #ifndef __clang__
 #pragma GCC optimize("no-unswitch-loops") /* the copies of loops double the code and gain nothing here */
 #endif

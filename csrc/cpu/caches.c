@@ -10,8 +10,8 @@
 #define UNKNOWN (512 * 1024)
 
 #if defined(__x86_64__)
-/* Each subleaf describes a cache: its type and level in eax, ways, partitions and line size in ebx, sets in ecx. Intel's
- * leaf is 4, AMD's 0x8000001D, where 4 is empty. */
+/* Each subleaf describes a cache: its type and level in eax, ways, partitions and line size in ebx, sets in ecx.
+ * Intel's leaf is 4, AMD's 0x8000001D, where 4 is empty. */
 static int64_t by_cpuid(unsigned leaf) {
     unsigned a, b, c, d;
     for (unsigned i = 0; i < 16 && __get_cpuid_count(leaf, i, &a, &b, &c, &d) && (a & 31); i++) {

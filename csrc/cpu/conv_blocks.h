@@ -9,7 +9,8 @@
 
 #include "image_loops.h"
 
-/* Whether it is worth to pack the weight, and to turn x and y, in each call: each is moved once, for as many products. */
+/* Whether it is worth to pack the weight, and to turn x and y, in each call: each is
+ * moved once, for as many products. */
 static bool NAME(pays_each_time)(const nr_call *call) {
     const nr_conv_plan *p = call->plan;
     const int64_t taps = p->kernel[0] * p->kernel[1], area = p->result[0] * p->result[1];
@@ -31,8 +32,8 @@ static nr_image NAME(image_of)(int64_t batch, int64_t channels, const int64_t si
     return image;
 }
 
-/* A layer without stages: `from` (or NULL: x is there) becomes its image x, and its image y becomes `to`. bias: room for
- * that of all blocks of y. */
+/* A layer without stages: `from` (or NULL: x is there) becomes its image x, and its image y becomes `to`. bias:
+ * room for that of all blocks of y. */
 static int32_t NAME(run_alone)(const nr_layer *layer, const T *from, T *bias, T *to) {
     const nr_conv_plan *p = layer->call.plan;
     const nr_image *y = layer->y;
@@ -82,7 +83,8 @@ static int32_t NAME(forward_as_layer)(const nr_call *call) {
 
 /* ---- the adjoint ------------------------------------------------------------------------------------------ */
 
-/* The positions phase + i * stride of x. plan: forward, of y, with channels exchanged; which: its taps in the kernel. */
+/* The positions phase + i * stride of x. plan: forward, of y, with channels
+ * exchanged; which: its taps in the kernel. */
 typedef struct NAME(phase) {
     nr_conv_plan plan;
     int64_t at[2], which[MOST_TAPS];

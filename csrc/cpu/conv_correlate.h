@@ -302,8 +302,8 @@ static void NAME(fill_phase)(const NAME(correlation) * s, int64_t planes) {
     }
 }
 
-/* What lies outside y takes no part in x, but an infinite weight times the zeros of padded rows is NaN: such sums are taken again,
- * without padding. */
+/* What lies outside y takes no part in x, but an infinite weight times the zeros of padded rows is NaN: such sums
+ * are taken again, without padding. */
 static void NAME(sum_inside)(const NAME(correlation) * s, const int64_t (*tap)[2]) {
     const view *v = &s->v;
     int64_t k = v->channels * v->taps, source_plane = v->size[0] * v->size[1];

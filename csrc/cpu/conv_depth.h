@@ -6,11 +6,11 @@
  *        -> results, likewise
  *        -> planes
  *
- * A task takes a band of rows of LANES channels of an image (y and x), or those of some images (weight): what it turns
- * and pads stays in the second cache. The gradient of the input takes the positions of x by their phase modulo the
- * stride, and of each phase only the taps that meet it, as conv_correlate.h does; y is turned once for all of them.
- * Blocks of channels in the innermost position: Zhang, Franchetti and Low, "High Performance Zero-Memory Overhead Direct
- * Convolutions" (2018). */
+ * A task takes a band of rows of LANES channels of an image (y and x), or those of some images (weight): what it
+ * turns and pads stays in the second cache. The gradient of the input takes the positions of x by their phase modulo
+ * the stride, and of each phase only the taps that meet it, as conv_correlate.h does; y is turned once for all of
+ * them. Blocks of channels in the innermost position: Zhang, Franchetti and Low, "High Performance Zero-Memory
+ * Overhead Direct Convolutions" (2018). */
 
 typedef struct NAME(depth) {
     const nr_conv_plan *p;
@@ -149,8 +149,8 @@ EACH_NEIGHBOUR(SUMS)
 static const NAME(sum_taps_of) NAME(sums_of_taps)[NEIGHBOURS] = {EACH_NEIGHBOUR(SUMS)};
 #undef SUMS
 
-/* Adds the products of one piece of y, rows x wide positions, to the sums of all taps, and y itself to the last one. Where
- * the piece is not of whole rows, it has one. */
+/* Adds the products of one piece of y, rows x wide positions, to the sums of all taps, and y itself to the last one.
+ * Where the piece is not of whole rows, it has one. */
 static void NAME(add_piece)(const NAME(depth) * s, int64_t rows, int64_t wide, const T *padded, const T *y, T *sums) {
     const int64_t taps = s->v.taps, groups = ceil_div(taps, NEIGHBOURS);
     for (int64_t g = 0, t = 0; g < groups; g++) {

@@ -1,5 +1,5 @@
-/* conv_image: convolutions as layers (families/layer.h), of images whose channels lie in blocks of LANES, for float32: a
- * template of each_dtype.h.
+/* conv_image: convolutions as layers (families/layer.h), of images whose channels lie in blocks of LANES, for
+ * float32: a template of each_dtype.h.
  *
  *   x (block, row, column, LANES)         a tile, in registers: up to TILE_ROWS neighbouring columns of y x one or two
  *     a0 a1 a2 ..  b0 b1 b2 ..  c0        vectors of output channels. For each channel and tap of x a number of each
@@ -12,8 +12,8 @@
 
 /* Channels that are read where they lie in planes, as few as pictures have. */
 #define PLANES 4
-/* Shares of the second cache, of which no more than MOST_CACHE was measured: of a packed weight that stays there, and of a
- * band of x beside it. */
+/* Shares of the second cache, of which no more than MOST_CACHE was measured: of a packed weight that stays
+ * there, and of a band of x beside it. */
 #define MOST_CACHE (1 << 20)
 #define NEAR_WEIGHT(cache) ((cache) / 8 * 3)
 #define NEAR_BAND(cache) ((cache) / 16 * 3)
@@ -59,7 +59,8 @@ typedef struct NAME(image_tile) {
     int64_t ahead_step;
 } NAME(image_tile);
 
-/* count columns x vectors of channels: column i lies at x + i * step. All three are constants wherever this is inlined. */
+/* count columns x vectors of channels: column i lies at x + i * step. All three are
+ * constants wherever this is inlined. */
 INLINE void NAME(see_image)(int count, int vectors, int64_t step, const NAME(image_conv) * s,
                             const NAME(image_tile) * tile) {
     const int64_t from = tile->from, to = tile->to, ahead_step = tile->ahead_step;
@@ -131,8 +132,9 @@ static void NAME(finish_row)(const NAME(image_conv) * s, int64_t sample, int64_t
     }
 }
 
-/* The rows [first, end) of a group of blocks: the part of the weight for `depth` products is used for all of them, while
- * the next part comes to the cache, a piece with each tile, as memory is slow. A row is cut into tiles of like width. */
+/* The rows [first, end) of a group of blocks: the part of the weight for `depth` products is used for
+ * all of them, while the next part comes to the cache, a piece with each tile, as memory is slow. A row
+ * is cut into tiles of like width. */
 static void NAME(see_rows)(const NAME(image_conv) * s, int64_t sample, int64_t group, int64_t first, int64_t end,
                            const T *x) {
     const int64_t vectors = least(TILE_VECTORS, s->y->blocks - group * TILE_VECTORS),

@@ -200,8 +200,8 @@ static bool is_product(const nr_conv_plan *p) {
     return p->kernel[0] * p->kernel[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
 }
 
-/* Few positions, which would leave vectors empty, and a weight that is worth to be read but once. The fewer channels, the
- * more of the time goes to unfolding, and to adding what was unfolded. */
+/* Few positions, which would leave vectors empty, and a weight that is worth to be read but once. The fewer channels,
+ * the more of the time goes to unfolding, and to adding what was unfolded. */
 static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
     const int64_t all = p->batch * p->result[0] * p->result[1], k = p->in * p->kernel[0] * p->kernel[1];
     const int64_t channels = kind == NR_CONV_FORWARD ? 32 : kind == NR_CONV_WEIGHT ? 64 : 128;

@@ -7,8 +7,8 @@
  * A stride leaves some positions of x, which are gathered first. Images of few positions are gathered too, some beside
  * each other, so that vectors are full and the weight is read for all of them at once. */
 
-/* A pass over planes: those of a tensor (images, channels, size), of which `seen` positions at a stride are gathered to,
- * or spread from, `packed`: (pieces, channels, each * area), where a piece has `each` images. */
+/* A pass over planes: those of a tensor (images, channels, size), of which `seen` positions at a stride are gathered
+ * to, or spread from, `packed`: (pieces, channels, each * area), where a piece has `each` images. */
 typedef struct NAME(pass) {
     int64_t channels, size[2], stride[2], seen[2];
     int64_t images, each;

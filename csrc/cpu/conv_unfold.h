@@ -1,6 +1,7 @@
-/* conv_unfold: convolutions of few positions and many channels, for one float type: a template of each_dtype.h. Vectors of
- * positions would not be full, and the weight, which is most of what is read, would be read for each of them. The taps
- * of all positions of all images are unfolded into rows, and products read the weight where it lies, once and in order:
+/* conv_unfold: convolutions of few positions and many channels, for one float type: a template of
+ * each_dtype.h. Vectors of positions would not be full, and the weight, which is most of what is read, would
+ * be read for each of them. The taps of all positions of all images are unfolded into rows, and products read
+ * the weight where it lies, once and in order:
  *
  *   columns: (positions, groups * in * taps)       y       = weight columns^T
  *   turned:  (groups * out, positions) of y        columns = turned^T weight,  summed into x
@@ -15,7 +16,8 @@ typedef struct NAME(unfolding) {
     bool back; /* columns are summed into x */
 } NAME(unfolding);
 
-/* Unfolds, or sums into x, UNFOLDED_CHANNELS channels of all positions. Of x outside its size there is nothing to sum. */
+/* Unfolds, or sums into x, UNFOLDED_CHANNELS channels of all positions. Of x outside
+ * its size there is nothing to sum. */
 static void NAME(unfold_channels)(void *context, int64_t task) {
     const NAME(unfolding) *s = context;
     const nr_conv_plan *p = s->p;

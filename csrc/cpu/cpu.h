@@ -129,7 +129,8 @@ bool NR_ISA(nr_multiplies_bf16)(void);
 void NR_ISA(nr_choose_int8)(void);
 /* Of the family `quantized`, products of integers with integers. */
 int32_t NR_ISA(nr_run_int8)(const nr_call *call);
-/* How many products a float matmul sums before it adds them to those before, if it does so in the order of k, else 0. */
+/* How many products a float matmul sums before it adds them to those before, if it
+ * does so in the order of k, else 0. */
 int64_t NR_ISA(nr_matmul_depth)(const nr_call *call);
 /* Products with a packed right operand: its numbers (0: the product runs as it is), its packing, and a run. */
 int64_t NR_ISA(nr_product_packed_size)(const nr_call *call);

@@ -187,8 +187,8 @@ static void NAME(run_outer)(const product *p) {
     }
 }
 
-/* k = 1 and one row or column, such as gradients at batch size 1: a vector times a number. False: it is another product,
- * or one for several threads. */
+/* k = 1 and one row or column, such as gradients at batch size 1: a vector times a number. False: it is another
+ * product, or one for several threads. */
 static bool NAME(run_scaled)(const nr_call *call) {
     const nr_matmul_plan *p = call->plan;
     const bool row = p->m == 1 && (p->b_col == 1 || p->n == 1), column = p->n == 1 && p->a_row == 1 && p->c_row == 1;
@@ -381,8 +381,8 @@ static algorithm NAME(choose)(const product *p) {
     if (p->m == 1) return along_k ? DOT : ROW;
     if (p->k == 1 && p->b_col == 1 && p->n >= LANES) return OUTER;
     int64_t padded = ceil_div(p->n, LANES) * LANES;
-    /* a dot product ends with a sum over lanes, a panel begins with a transpose: which costs less decides, if a block of
-     * A stays in the second cache while the columns pass by */
+    /* a dot product ends with a sum over lanes, a panel begins with a transpose: which costs less decides, if a block
+     * of A stays in the second cache while the columns pass by */
     const bool narrow = p->n * 3 <= padded * 2, stays = p->m * DOT_K * (int64_t)sizeof(T) <= nr_second_cache() / 2;
     if (along_k && (narrow ? p->k >= 6 * LANES : p->k >= p->m * LANES && stays)) return DOT;
     if (p->m <= FEW_TILES * TILE_ROWS || p->n <= FEW_PANELS(p->a_col) * PANEL_COLS ||

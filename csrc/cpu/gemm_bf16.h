@@ -1,6 +1,6 @@
-/* gemm_bf16: products of bfloat16 where the processor multiplies it, with sums in float32 that are rounded once. Included
- * by matmul_isa.c after gemm.h. A task has a block of C, whose rows of A it packs, at most BF16_BYTES; it then takes panels
- * of B one by one. There are kernels for
+/* gemm_bf16: products of bfloat16 where the processor multiplies it, with sums in float32 that are rounded once.
+ * Included by matmul_isa.c after gemm.h. A task has a block of C, whose rows of A it packs, at most BF16_BYTES; it then
+ * takes panels of B one by one. There are kernels for
  *
  *   gemm_bf16_tiles.h   AMX, of Intel's processors, and its emulation
  *   gemm_bf16_dot.h     AVX512-BF16; and dot products of few rows with columns that are contiguous along k

@@ -8,8 +8,8 @@
  * of sums, 32 x 32 of C, stay in registers over all of k, and are rounded to bfloat16 once: per step of k 4 tiles are
  * loaded and 4 products added. The rows of A that a task has are packed once, a panel of B right before its use. */
 
-/* to[r][c]: the pair at from + r * row + 2 c * step, whose numbers are a step apart, for r < rows and 2 c < count; a pair
- * beyond has zeros. */
+/* to[r][c]: the pair at from + r * row + 2 c * step, whose numbers are a step apart, for r < rows and 2 c
+ * < count; a pair beyond has zeros. */
 INLINE void TILE_NAME(rows_of_pairs)(bf16_both *to, const bf16_bits *from, int64_t row, int64_t step, int rows,
                                      int count) {
     if (rows < TILE_ROW || count < 2 * TILE_ROW) memset(to, 0, TILE_CELLS * sizeof *to);

@@ -145,9 +145,9 @@ static bool NAME(is_row)(const product *p) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products of more than one row read
- * the weight where it lies, and so do a few rows of A. Rows of A that are longer than the cache would be read from memory
- * for each panel. */
+/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products of more than one row
+ * read the weight where it lies, and so do a few rows of A. Rows of A that are longer than the cache would be
+ * read from memory for each panel. */
 static int64_t NAME(packed_numbers)(const nr_call *call) {
     const nr_matmul_plan *plan = call->plan;
     product p;

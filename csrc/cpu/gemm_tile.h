@@ -32,9 +32,9 @@ static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width,
     }
 }
 
-/* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants
- * wherever this is inlined. B's rows are contiguous and readable to the tile's full width. What is used after this tile,
- * from `next` on (or NULL), comes to the second cache meanwhile, `next_step` bytes for each k. */
+/* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants wherever this
+ * is inlined. B's rows are contiguous and readable to the tile's full width. What is used after this tile, from `next`
+ * on (or NULL), comes to the second cache meanwhile, `next_step` bytes for each k. */
 INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
                        int64_t b_row, const char *next, int64_t next_step, const TARGET *to) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];

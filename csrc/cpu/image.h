@@ -1,4 +1,5 @@
-/* image: what the parts of a layer (families/layer.h) share on the CPU: layer_isa.c, conv_isa.c and batch_norm_isa.c. */
+/* image: what the parts of a layer (families/layer.h) share on the CPU: layer_isa.c,
+ * conv_isa.c and batch_norm_isa.c. */
 #ifndef NR_CPU_IMAGE_H
 #define NR_CPU_IMAGE_H
 
@@ -8,8 +9,8 @@
 #include "../families/layer.h"
 #include "cpu.h"
 
-/* A layer as it runs. from: what the first stage is applied to; NULL: to y. padded: channels of all blocks of y; bias: of so many, or NULL; norm: of each stage that is a
- * batch normalisation the mean, scale and shift of so many. */
+/* A layer as it runs. from: what the first stage is applied to; NULL: to y. padded: channels of all blocks of y; bias:
+ * of so many, or NULL; norm: of each stage that is a batch normalisation the mean, scale and shift of so many. */
 typedef struct nr_layer_run {
     const nr_layer *layer;
     const nr_image *from;

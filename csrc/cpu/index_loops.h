@@ -2,8 +2,8 @@
  * index is read once, so that no other thread changes it between check and use. index_moves.h includes it for each size
  * of elements that are only moved, index_kinds.h for each dtype and combination. NAME is the name to define, S the type
  * of an element, and VISIT(place, given) what is done with one of the indexed tensor and one of the dense operand:
- * unless it is defined, the first becomes COMBINE of both, computed in T. VISIT_ROW: of n neighbours each. AT_ONCE: four
- * indices are compared at once, which moves gain by. */
+ * unless it is defined, the first becomes COMBINE of both, computed in T. VISIT_ROW: of n neighbours each. AT_ONCE:
+ * four indices are compared at once, which moves gain by. */
 #ifndef VISIT
 #define VISIT(place, given) (*(place) = (S)(T)COMBINE((T) * (place), (T) * (given)))
 #define VISIT_ROW(places, given) \

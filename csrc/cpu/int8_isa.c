@@ -1,14 +1,15 @@
-/* int8_isa: products of activations with a weight, both as integers, compiled once per instruction set. Each row of x is
- * made 8-bit integers first (families/quantized.h); sums of products of integers are exact, so that every build has the
- * same bits. 4-bit weights become 8-bit ones, a part at a time.
+/* int8_isa: products of activations with a weight, both as integers, compiled once per instruction set. Each row of x
+ * is made 8-bit integers first (families/quantized.h); sums of products of integers are exact, so that every build has
+ * the same bits. 4-bit weights become 8-bit ones, a part at a time.
  *
  *   VNNI           4 products are added to each 32-bit sum; the integers of x are unsigned, 128 more than they are, and
  *                  the sum of a row of zeros is subtracted
  *   dot product    the same on aarch64, where both are signed
  *   others         pairs of 16 bits: x is stored so, and the weight widened as it is read
  *
- * A part of a row has one scale of the weight, and at most PART blocks. Its sum becomes a float and is scaled; these are
- * added in order, and the total times the scale of the row of x, plus the bias, is the element. None of it is fused. */
+ * A part of a row has one scale of the weight, and at most PART blocks. Its sum becomes a float and is
+ * scaled; these are added in order, and the total times the scale of the row of x, plus the bias, is
+ * the element. None of it is fused. */
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)

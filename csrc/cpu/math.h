@@ -18,9 +18,9 @@
  *                       i0 i0e 4, i1 i1e 9, igamma igammac 14 above 1e-3 (tests/ops/test_special.py)
  * The others of float64 are libm's, and its sin, cos, tan beyond 2^24, and powers of bases that are not normal numbers
  * above 0 or with exponents beyond 2^20; without fused multiply-adds its asinh, acosh, erf, erfc (2.6), atan2, power.
- * Rows of ops.def with short formulas for most arguments have them twice (math_hard.h): the results are the same bit for
- * bit, whatever the neighbours. Remainders branch to fmod now and then, float32's only where nr_easy_f32 does not hold,
- * and powers of integers loop; math_special.h says what it does. */
+ * Rows of ops.def with short formulas for most arguments have them twice (math_hard.h): the results are the same bit
+ * for bit, whatever the neighbours. Remainders branch to fmod now and then, float32's only where nr_easy_f32 does not
+ * hold, and powers of integers loop; math_special.h says what it does. */
 #ifndef NR_MATH_H
 #define NR_MATH_H
 

@@ -1,9 +1,10 @@
-/* math_angle: trigonometric functions and their inverses, included by math.h alone while sin, cos ... are those of libm.
+/* math_angle: trigonometric functions and their inverses, included by math.h alone
+ * while sin, cos ... are those of libm.
  *
- * Moderate arguments by math_trig.h in the type itself; others (and all without fused multiply-adds) of float in double,
- * those of double by libm. The inverses are polynomials about 0, or about 1 by asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2)),
- * atan(x) = pi/2 - atan(1/x), the constants in two parts. Coefficients: Remez exchange, or interpolation at Chebyshev
- * nodes in 50 digits. */
+ * Moderate arguments by math_trig.h in the type itself; others (and all without fused multiply-adds) of float in
+ * double, those of double by libm. The inverses are polynomials about 0, or about 1 by asin(x) = pi/2 - 2
+ * asin(sqrt((1 - x)/2)), atan(x) = pi/2 - atan(1/x), the constants in two parts. Coefficients: Remez exchange, or
+ * interpolation at Chebyshev nodes in 50 digits. */
 
 #define T double
 #define F(name) nr_##name##_f64
@@ -147,8 +148,8 @@ NR_INLINE double nr_by_size(double a, double w0, double w1, double w2, double w3
     return a < 0x1p77 ? low : high;
 }
 
-/* x in quarter turns: gives the fraction in [-1/2, 1/2] and in the two low bits of *turns the whole ones. 2/pi is a + b + c, of
- * 28, 28 and 53 bits, which makes all exact but the last product. */
+/* x in quarter turns: gives the fraction in [-1/2, 1/2] and in the two low bits of *turns the whole ones. 2/pi is a + b
+ * + c, of 28, 28 and 53 bits, which makes all exact but the last product. */
 NR_INLINE double nr_turns_by(double x, double a, double b, double c, uint64_t *turns) {
     double first = x * a, second = x * b, third = x * c;
     double whole = nr_nearest_f64(first);
@@ -158,8 +159,9 @@ NR_INLINE double nr_turns_by(double x, double a, double b, double c, uint64_t *t
     return ((first - more) + second) + third;
 }
 
-/* The same of |x| < 2^50, and of all x. Payne and Hanek, "Radian reduction for trigonometric functions" (1983), the window of
- * the bits of 2/pi chosen among four: y = 2^-s x is an integer where s > 0, and so 2^s 2/pi may be taken modulo 4. */
+/* The same of |x| < 2^50, and of all x. Payne and Hanek, "Radian reduction for trigonometric functions"
+ * (1983), the window of the bits of 2/pi chosen among four: y = 2^-s x is an integer where s > 0, and
+ * so 2^s 2/pi may be taken modulo 4. */
 NR_INLINE double nr_near_turns(double x, uint64_t *turns) {
     return nr_turns_by(x, 0x1.45f3068p-1, 0x1.727220ap-27, 0x1.29fc2757d1f53p-56, turns);
 }
@@ -194,7 +196,8 @@ NR_INLINE double nr_wave(double t, uint64_t turns) {
     return nr_from_bits_f64(nr_bits_f64(y) ^ (turns & 2) << 62);
 }
 
-/* By both, which agree in all bits where |x| < 2^50: the near ones are the quick formulas without fused multiply-adds. */
+/* By both, which agree in all bits where |x| < 2^50: the near ones are the quick
+ * formulas without fused multiply-adds. */
 #define NR_WAVE(name, size, more)                        \
     NR_INLINE float nr_##size##_##name##_f32(float x) {  \
         uint64_t turns;                                  \

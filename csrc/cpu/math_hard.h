@@ -1,7 +1,7 @@
 /* math_hard: which arguments the quick formulas are not for; the last part of math.h's functions.
  *
- * nr_hard_NAME(x) is negative where nr_quick_NAME(x) may differ from NAME(x). It is an integer, so that one "or" gathers
- * the signs of a vector. */
+ * nr_hard_NAME(x) is negative where nr_quick_NAME(x) may differ from NAME(x). It is an integer, so that one
+ * "or" gathers the signs of a vector. */
 
 #define NR_HARD(name, limit, wide_limit)                                                                            \
     NR_INLINE int32_t nr_hard_##name##_f32(float x) { return (int32_t)((limit) - (nr_bits_f32(x) & 0x7fffffffu)); } \

@@ -1,5 +1,5 @@
-/* philox: the words of many blocks of families/random.h, with vectors; for files that are built once per instruction set
- * (random_isa.c, attention_isa.c). */
+/* philox: the words of many blocks of families/random.h, with vectors; for files that are built once per instruction
+ * set (random_isa.c, attention_isa.c). */
 #ifndef NR_CPU_PHILOX_H
 #define NR_CPU_PHILOX_H
 

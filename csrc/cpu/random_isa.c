@@ -1,6 +1,6 @@
-/* random_isa: fills memory with the numbers of families/random.h: Philox (Salmon, Moraes, Dror and Shaw, "Parallel random
- * numbers: as easy as 1, 2, 3", 2011). The counter of a block of words is its number in the stream, so that any chunk
- * can be computed alone, and threads change no number.
+/* random_isa: fills memory with the numbers of families/random.h: Philox (Salmon, Moraes, Dror and Shaw, "Parallel
+ * random numbers: as easy as 1, 2, 3", 2011). The counter of a block of words is its number in the stream, so that any
+ * chunk can be computed alone, and threads change no number.
  *
  *   block     counter            counter + 1       ...     philox(seed, number) gives four words of 32 bits, of LANES
  *   words     w0  w1  w2  w3  |  w0  w1  w2  w3  | ...     blocks at a time: side by side, into the first cache

@@ -2,13 +2,13 @@
  * row, for all backends. T is the type of an element, ACC that of sums; larger() and the like come from math.h. These
  * macros expand inside arguments of other macros, so that a comma in them needs parentheses around it.
  *
- * Sums of squares are taken in double precision: those of float32 neither overflow nor underflow in it. Moments are shifted
- * sums: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983), section 3. */
+ * Sums of squares are taken in double precision: those of float32 neither overflow nor underflow in it. Moments are
+ * shifted sums: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance" (1983), section 3. */
 #ifndef NR_REDUCE_STATES_H
 #define NR_REDUCE_STATES_H
 
-/* The fields. VALUE(type, name) is a plain one; INDEX(name) the position of an element, -1 before the first; COUNT(name)
- * how many elements there are, which the loops know and lanes do not keep. */
+/* The fields. VALUE(type, name) is a plain one; INDEX(name) the position of an element, -1 before the first;
+ * COUNT(name) how many elements there are, which the loops know and lanes do not keep. */
 #define NR_FIELDS_ONE(VALUE, INDEX, COUNT) VALUE(ACC, v)
 #define NR_FIELDS_EXTREME(VALUE, INDEX, COUNT) VALUE(T, v)
 #define NR_FIELDS_TRUTH_STATE(VALUE, INDEX, COUNT) VALUE(MASK, v)
@@ -49,8 +49,8 @@
 
 /* The first element of a run is the origin: what is added up are differences from it, which are exact or nearly so. As
  * it is one of the n elements, no more than a factor of n cancels, and seldom more than one of 10. Halves of them: the
- * difference of two finite elements may be infinite. Their sum is kept times 2^-64, so that that of finite elements does
- * not overflow where that of their squares does; where this loses digits the squares vanish. */
+ * difference of two finite elements may be infinite. Their sum is kept times 2^-64, so that that of finite elements
+ * does not overflow where that of their squares does; where this loses digits the squares vanish. */
 #define NR_SUM_SCALE 0x1p-64
 #define NR_SUM_BACK 0x1p+64
 #define moments_step(s, x)                                                   \

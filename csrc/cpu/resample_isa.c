@@ -1,5 +1,5 @@
-/* resample_isa: an axis resampled by weights, and the adjoint, built once per instruction set. resample_loops.h holds the
- * loops, for each float type.
+/* resample_isa: an axis resampled by weights, and the adjoint, built once per instruction set. resample_loops.h
+ * holds the loops, for each float type.
  *
  *   x (outer, old, inner)    rows of inner elements: row i of y is a sum of rows of x, each times a weight; an axis with
  *   y (outer, size, inner)   none behind it: RUN elements of y at a time, gathered
@@ -15,8 +15,8 @@
 #ifndef __wasm__ /* a page waits for each byte: calls are composed of others there */
 
 /* A call, and its taps: (taps, padded) elements of 4 or 8 bytes, of rows of whole runs, -1 and 0 where there are none.
- * gathers: nothing is behind the axis, and taps are those of what is written, n elements: for the adjoint the elements of
- * y to which each one of x contributed, in their order. */
+ * gathers: nothing is behind the axis, and taps are those of what is written, n elements: for the adjoint the elements
+ * of y to which each one of x contributed, in their order. */
 typedef struct job {
     const nr_resample_plan *plan;
     int32_t kind, dtype;

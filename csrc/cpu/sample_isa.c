@@ -1,6 +1,6 @@
-/* sample_isa: images sampled at coordinates, and the gradients, built once per instruction set. RUN points at a time: for
- * each axis where the coordinates lie and which elements have a weight there; their products are the taps of a point.
- * sample_loops.h holds the loops, for each float type.
+/* sample_isa: images sampled at coordinates, and the gradients, built once per instruction set. RUN points at a time:
+ * for each axis where the coordinates lie and which elements have a weight there; their products are the taps of a
+ * point. sample_loops.h holds the loops, for each float type.
  *
  *   x    a b c d        a point between f and g, b and c:    y = w0 b + w1 c + w2 f + w3 g, of every channel
  *        e f g h        outside x a tap reads 0

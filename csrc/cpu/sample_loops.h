@@ -1,5 +1,6 @@
-/* sample_loops: a task of each kind of sampling, for a float type: a template of each_dtype.h. See sample_isa.c. Loops
- * over a run have a constant length, as vectors do: what is behind its end is computed of coordinates of 0, not stored. */
+/* sample_loops: a task of each kind of sampling, for a float type: a template of each_dtype.h. See
+ * sample_isa.c. Loops over a run have a constant length, as vectors do: what is behind its end is computed
+ * of coordinates of 0, not stored. */
 
 typedef struct NAME(taps) {
     int count;

@@ -1,5 +1,5 @@
-/* sort: sorts pairs of an unsigned key, whose order is that of the elements, and an index; compiled once per instruction
- * set. All ways are stable: equal elements keep their order.
+/* sort: sorts pairs of an unsigned key, whose order is that of the elements, and an index; compiled once per
+ * instruction set. All ways are stable: equal elements keep their order.
  *
  *   few      by insertion
  *   many     least significant digit radix sort (Knuth vol. 3, 5.2.5), which skips bytes that all keys share

@@ -14,8 +14,8 @@ static void OF_DTYPE(take)(char *values, int64_t values_step, const char *x, int
         *(T *)(void *)(values + i * values_step) = *(const T *)(const void *)(x + items[i].index * step);
 }
 
-/* The k-th least of n keys, which it uses up; of those equal to it, *before precede it. Counts keys by their highest digit
- * that differs, and goes on with those of the bucket that holds the k-th. */
+/* The k-th least of n keys, which it uses up; of those equal to it, *before precede it. Counts keys by their highest
+ * digit that differs, and goes on with those of the bucket that holds the k-th. */
 static KEY OF_DTYPE(select_key)(KEY *keys, int64_t n, int64_t k, int64_t *before) {
     const int digit = n < 4096 ? 8 : DIGIT;
     uint32_t counts[2][1 << DIGIT]; /* two, so that equal neighbours do not wait for each other */

@@ -1,5 +1,5 @@
-/* sort_short: short rows of float32, ROWS side by side, and a few of a long one; a part of sort_isa.c. An item is a key,
- * and below it the index: so all items differ, and any way of sorting is stable. */
+/* sort_short: short rows of float32, ROWS side by side, and a few of a long one; a part of sort_isa.c. An item is a
+ * key, and below it the index: so all items differ, and any way of sorting is stable. */
 
 #define ROWS 8       /* 64-bit integers of a vector of AVX-512 */
 #define SHORT 256    /* longest row for a network */
@@ -24,8 +24,8 @@ INLINE void exchange(row_items *a, row_items *b) {
     }
 }
 
-/* The odd-even merge sort of Batcher, "Sorting networks and their applications" (1968): the exchanges do not depend on the
- * elements, so that one instruction serves all rows. */
+/* The odd-even merge sort of Batcher, "Sorting networks and their applications" (1968): the exchanges do not depend on
+ * the elements, so that one instruction serves all rows. */
 static void sort_rows(row_items *v, int64_t n) {
     for (int64_t p = 1; p < n; p *= 2)
         for (int64_t k = p; k >= 1; k /= 2)
@@ -34,8 +34,8 @@ static void sort_rows(row_items *v, int64_t n) {
                     if (((i ^ (i + k)) & -(2 * p)) == 0) exchange(v + i, v + i + k);
 }
 
-/* The count <= TOP first of n >= TOP_LEAST elements in order. The least key of each of 64 columns is found by vectors: the
- * count-th least of those bounds the keys that come in; blocks without any are skipped.
+/* The count <= TOP first of n >= TOP_LEAST elements in order. The least key of each of 64 columns is found by vectors:
+ * the count-th least of those bounds the keys that come in; blocks without any are skipped.
  *
  *   keys  5 3 9 | 4 8 7 | 6 2 9     least  4 2 7     two of them: none above 4 comes in */
 static void top_few(item *best, uint32_t *keys, const char *x, int64_t n, int64_t step, uint32_t flip, int64_t count) {

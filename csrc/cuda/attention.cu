@@ -1,7 +1,7 @@
-/* attention: products by the tiles of matmul.cu with a softmax between them, where there is no fused kernel (attention_fused.cuh):
- * for float64, and devices without the instructions of mma.cuh. Some items of the batch at a time are computed,
- * or some queries of one, so that the memory for their scores stays bounded; the backward pass recomputes the scores,
- * as on the CPU.
+/* attention: products by the tiles of matmul.cu with a softmax between them, where there is no fused kernel
+ * (attention_fused.cuh): for float64, and devices without the instructions of mma.cuh. Some items of the batch at a
+ * time are computed, or some queries of one, so that the memory for their scores stays bounded; the backward pass
+ * recomputes the scores, as on the CPU.
  *
  *   a part: items x R queries      scratch, up to SCORES_BYTES        out
  *     Q (R, E)  x  K^T (E, S)  ->  scores (R, S) -softmax-> P    ->   P V (R, V)      three launches: product, rows, product
@@ -9,7 +9,8 @@
  *   backward, from g:
  *     P again;  D = g V^T;  dS = scale P (D - the sum of P D);  dQ = dS K;  dK += dS^T Q;  dV += P^T g
  *
- * Queries in parts, scores recomputed in backward: Rabe and Staats, "Self-attention Does Not Need O(n^2) Memory" (2021). */
+ * Queries in parts, scores recomputed in backward: Rabe and Staats, "Self-attention
+ * Does Not Need O(n^2) Memory" (2021). */
 #include "../families/matmul.h"
 #include "attention_pairs.cuh"
 #include "rows.cuh"
@@ -133,7 +134,8 @@ static int32_t run_rows(const nr_call *call, const attention_part &part, bool is
     return launched(call);
 }
 
-/* A matrix of each item; stride: from item to item in each loop of the batch, NULL where they lie one behind another. */
+/* A matrix of each item; stride: from item to item in each loop of the batch, NULL
+ * where they lie one behind another. */
 struct items_of {
     const void *data;
     int64_t row, column;
@@ -182,8 +184,8 @@ template <class T> static int32_t forward(const nr_call *call, const attention_p
     return call->op == NR_ATTENTION_BACKWARD ? NORCH_OK : product(call, p, out, p.queries, p.value_width, p.keys, P, v);
 }
 
-/* sum (keys, columns) = across b, a sum over queries; with `more`, memory for as many, it is added to what earlier parts
- * have left there. */
+/* sum (keys, columns) = across b, a sum over queries; with `more`, memory for as many, it is added to
+ * what earlier parts have left there. */
 template <class T>
 static int32_t over_queries(const nr_call *call, const nr_attention_plan &p, const items_of &sum, int64_t columns,
                             const items_of &across, const items_of &b, T *more) {
@@ -277,7 +279,8 @@ template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) 
     return run<T>(call, half);
 }
 
-/* ---- fused kernels ------------------------------------------------------------------------------------------------- */
+/* ---- fused kernels
+ * ------------------------------------------------------------------------------------------------- */
 
 static fused_args fused_args_of(const nr_attention_plan &p) {
     fused_args a = {};

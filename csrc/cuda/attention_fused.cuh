@@ -1,5 +1,5 @@
-/* attention_fused: attention whose scores never leave the registers, forward and backward, on tensor cores. Everything is
- * computed in one order, without atomic sums: equal inputs give equal bits.
+/* attention_fused: attention whose scores never leave the registers, forward and backward, on tensor cores. Everything
+ * is computed in one order, without atomic sums: equal inputs give equal bits.
  *
  *   forward, a block of 64 queries:      for each tile of keys:   S = Q K^T -> P = exp(S - top), sum += P, O += P V
  *   backward, a block of 64 queries:     for each tile of keys:   S = Q K^T, D = G V^T -> dS = P (D - delta); dQ += dS K
@@ -9,16 +9,17 @@
  *   shared     +- rows of the block -+-- tile r --+- tile r + 1 -+     the next tile is copied while this one is used;
  *   memory:    | Q (and G, or K, V)  |  K and V   |   K and V    |     one barrier a tile
  *
- * Forward keeps the largest score of a row (top) and the sum of its powers, and rescales O when top rises (online softmax: Milakov,
- * Gimelshein, 2018; tiles: Dao et al., "FlashAttention", 2022). It leaves logsumexp, from which backward recomputes P;
- * delta, the sum of O G over a row, is the sum of P D (Dao, "FlashAttention-2", 2023, section 3.1). */
+ * Forward keeps the largest score of a row (top) and the sum of its powers, and rescales O when top rises
+ * (online softmax: Milakov, Gimelshein, 2018; tiles: Dao et al., "FlashAttention", 2022). It leaves logsumexp,
+ * from which backward recomputes P; delta, the sum of O G over a row, is the sum of P D (Dao,
+ * "FlashAttention-2", 2023, section 3.1). */
 #ifndef NR_CUDA_ATTENTION_FUSED_H
 #define NR_CUDA_ATTENTION_FUSED_H
 
 #include "attention_pairs.cuh"
 
-/* How a block goes through tiles of N rows. In rows of 1024 bytes, shared memory holds one stage of them and, backward, 32 rows of
- * the block: there two warps have the same rows, each a half of every tile. */
+/* How a block goes through tiles of N rows. In rows of 1024 bytes, shared memory holds one stage of them and, backward,
+ * 32 rows of the block: there two warps have the same rows, each a half of every tile. */
 template <class P, int W, int N, bool backward> struct block_of {
     using L = tile<typename P::S, W>;
     static constexpr bool is_wide = W * sizeof(typename P::S) > 512;
@@ -31,7 +32,8 @@ template <class P, int W, int N, bool backward> struct block_of {
     static DEVICE int row() { return halves == 1 ? warp() * 16 : warp() * 16 % rows; } /* first of the warp */
 };
 
-/* ---- forward ------------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * ------------------------------------------------------------------------------------------------------- */
 
 template <class P, int W, int N, bool held, bool general>
 DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *shared) {
@@ -153,11 +155,12 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
     }
 }
 
-/* ---- backward ------------------------------------------------------------------------------------------------------ */
+/* ---- backward
+ * ------------------------------------------------------------------------------------------------------ */
 
-/* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the scores
- * (d). If general, s has been scaled and masked: seen is what add_mask gave; query, key and by_keys are as in read_mask. of(j, e)
- * gives logsumexp and delta. */
+/* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the
+ * scores (d). If general, s has been scaled and masked: seen is what add_mask gave; query, key and by_keys are as in
+ * read_mask. of(j, e) gives logsumexp and delta. */
 template <class P, int N, bool general, bool by_keys, class Row>
 DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int query, int key, uint32_t seen,
                             float (&s)[N / 8][4], float (&d)[N / 8][4], const Row &of) {
@@ -449,12 +452,13 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
     }
 }
 
-/* ---- kernels and their launch -------------------------------------------------------------------------------------- */
+/* ---- kernels and their launch
+ * -------------------------------------------------------------------------------------- */
 
 enum fused_pass { FUSED_FORWARD, FUSED_QUERIES, FUSED_KEYS, FUSED_KEYS_ONLY, FUSED_VALUES_ONLY };
 
-/* W: columns of a tile, at least the widths; N: rows of the tiles that a block goes through; most: blocks of a multiprocessor. The
- * exact policy takes only blocks that met a NaN. */
+/* W: columns of a tile, at least the widths; N: rows of the tiles that a block goes through; most: blocks of a
+ * multiprocessor. The exact policy takes only blocks that met a NaN. */
 template <class P, int W, int N, int pass, int most, bool held, bool general>
 __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
 #if NR_HAS_MMA
@@ -495,8 +499,8 @@ static int32_t launch_fused(const nr_call *call, fused_args a) {
     return launched(call);
 }
 
-/* A pass, and then, of 3xTF32, exact products for the blocks that met a NaN: seldom, so that one size of tiles does for all widths
- * whose blocks have as many rows. Beside the products of wide rows the masks of `general` cost little. */
+/* A pass, and then, of 3xTF32, exact products for the blocks that met a NaN: seldom, so that one size of tiles does for
+ * all widths whose blocks have as many rows. Beside the products of wide rows the masks of `general` cost little. */
 template <class P, int W, int N, int pass, int most, bool held>
 static int32_t run_pass(const nr_call *call, const fused_args &a) {
     constexpr bool is_wide = block_of<P, W, N, pass != FUSED_FORWARD>::is_wide;
@@ -512,8 +516,8 @@ static int32_t run_pass(const nr_call *call, const fused_args &a) {
     return NORCH_OK;
 }
 
-/* All passes of tiles W wide, of which the one forward goes through `keys` rows at a time; by_queries, by_keys: those of the two
- * backward. most: blocks of a multiprocessor. */
+/* All passes of tiles W wide, of which the one forward goes through `keys` rows at a time; by_queries, by_keys: those
+ * of the two backward. most: blocks of a multiprocessor. */
 template <class P, int W, int keys, int by_queries, int by_keys, int most, bool held>
 static int32_t run_fused(const nr_call *call, const fused_args &a) {
     if (call->op == NR_ATTENTION_FUSED) return run_pass<P, W, keys, FUSED_FORWARD, most, held>(call, a);

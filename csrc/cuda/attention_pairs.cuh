@@ -1,5 +1,5 @@
-/* attention_pairs: what the fused kernels of attention share: their arguments, where operands begin, and what becomes of
- * a pair of a query and a key by a mask and by dropout. */
+/* attention_pairs: what the fused kernels of attention share: their arguments, where operands begin, and what becomes
+ * of a pair of a query and a key by a mask and by dropout. */
 #ifndef NR_CUDA_ATTENTION_PAIRS_H
 #define NR_CUDA_ATTENTION_PAIRS_H
 
@@ -73,7 +73,8 @@ DEVICE float quad_sum(float x) {
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-/* ---- masks and dropout, which kernels with `general` have ---------------------------------------------------------- */
+/* ---- masks and dropout, which kernels with `general` have
+ * ---------------------------------------------------------- */
 
 /* A number, or a bool, as it lies in memory, in a word, and back. */
 DEVICE uint32_t word_of(float x) { return (uint32_t)__float_as_int(x); }
@@ -90,9 +91,9 @@ DEVICE bool sees(const fused_args &a, int query, int key) {
     return key < a.keys && query < a.queries && !(a.causal && key > query);
 }
 
-/* Reads the mask of 16 x n pairs. The pair (j, e) is query + 8 (e / 2), key + 8 j + e % 2; with by_keys the other way about. edge:
- * some pair may lie outside, which is as if the mask hid it; no mask is one of true. Words are as in memory: nothing waits for
- * them until add_mask(), behind the products. */
+/* Reads the mask of 16 x n pairs. The pair (j, e) is query + 8 (e / 2), key + 8 j + e % 2; with by_keys the other way
+ * about. edge: some pair may lie outside, which is as if the mask hid it; no mask is one of true. Words are as in
+ * memory: nothing waits for them until add_mask(), behind the products. */
 template <class D, int n, bool by_keys>
 DEVICE void read_mask(const fused_args &a, const place &p, bool edge, int query, int key, uint32_t (&words)[n / 8][4]) {
     using S = typename D::S;
@@ -122,8 +123,8 @@ DEVICE void read_mask(const fused_args &a, const place &p, bool edge, int query,
         read(static_cast<const S *>(a.mask), word_of(narrow<D>(-INFINITY)));
 }
 
-/* Scales sums and adds the mask: -infinity where a query does not see a key. Returns a bit a pair, 4 j + e: whether it does. A NaN is
- * seen, but behind a mask of bools. */
+/* Scales sums and adds the mask: -infinity where a query does not see a key. Returns a bit a pair, 4 j + e: whether it
+ * does. A NaN is seen, but behind a mask of bools. */
 template <class D, int tiles>
 DEVICE uint32_t add_mask(const fused_args &a, const uint32_t (&words)[tiles][4], float (&s)[tiles][4]) {
     static_assert(tiles <= 8, "");
@@ -148,8 +149,8 @@ DEVICE uint32_t add_mask(const fused_args &a, const uint32_t (&words)[tiles][4],
     return seen;
 }
 
-/* Dropout draws uniform32 of the words of a stream (families/random.h) that has a row of whole blocks, of four keys each, for a
- * query. Lanes that share blocks draw them together. */
+/* Dropout draws uniform32 of the words of a stream (families/random.h) that has a row of whole blocks, of four keys
+ * each, for a query. Lanes that share blocks draw them together. */
 DEVICE void draw(const fused_args &a, const place &p, int query, int key, uint32_t *words) {
     const uint64_t row = (uint64_t)p.head * (uint64_t)a.queries + (uint64_t)query;
     const uint64_t block = row * ((uint64_t)(a.keys + 3) / 4) + (uint64_t)key / 4;
@@ -159,7 +160,8 @@ DEVICE void draw(const fused_args &a, const place &p, int query, int key, uint32
 DEVICE float factor_of(const fused_args &a, uint32_t word) { return word >> 8 < a.dropped ? 0.0f : a.kept_factor; }
 DEVICE uint32_t exchanged(uint32_t x, int lanes) { return __shfl_xor_sync(0xffffffffu, x, lanes); }
 
-/* Factors of four sums, keys across: e is query + 8 (e / 2), key + e % 2. Two lanes have four keys of two rows: each draws one row. */
+/* Factors of four sums, keys across: e is query + 8 (e / 2), key + e % 2. Two lanes have four keys
+ * of two rows: each draws one row. */
 DEVICE void factors_of_queries(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
     const bool odd = threadIdx.x % 2;
     uint32_t w[4];
@@ -170,8 +172,8 @@ DEVICE void factors_of_queries(const fused_args &a, const place &p, int query, i
     for (int e = 0; e < 4; e++) f[e] = factor_of(a, (e / 2 == 1) == odd ? own[e % 2] : other[e % 2]);
 }
 
-/* The same, queries across: e is query + e % 2, key + 8 (e / 2). Four lanes have four keys each of four pairs e: lane m draws pair m
- * and gets word m of all pairs, a transposed matrix. */
+/* The same, queries across: e is query + e % 2, key + 8 (e / 2). Four lanes have four keys each of four pairs e: lane m
+ * draws pair m and gets word m of all pairs, a transposed matrix. */
 DEVICE void factors_of_keys(const fused_args &a, const place &p, int query, int key, float (&f)[4]) {
     const int m = (int)threadIdx.x / 4 % 4;
     const bool odd = m % 2, high = m / 2;

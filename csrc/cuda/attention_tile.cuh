@@ -7,8 +7,8 @@
  * Tiles of shared memory have rows of `width` numbers and 16 bytes of padding, so that eight rows at one column, as
  * load_matrices reads them, lie in different banks, and so do rows 2t and 2t + 1 at eight columns.
  *
- * The sums of one product are factors of the next without leaving their registers. Lane (g, t) has columns 2t and 2t + 1
- * of a tile of sums: in 16 bits two such tiles are the A operand of m16n8k16; for tf32 those columns become k = t and
+ * The sums of one product are factors of the next without leaving their registers. Lane (g, t) has columns 2t and 2t +
+ * 1 of a tile of sums: in 16 bits two such tiles are the A operand of m16n8k16; for tf32 those columns become k = t and
  * t + 4 of m16n8k8, and the other factor is read at rows 2t and 2t + 1. */
 #ifndef NR_CUDA_ATTENTION_TILE_H
 #define NR_CUDA_ATTENTION_TILE_H
@@ -128,8 +128,8 @@ template <int width, bool exact = false> struct single {
         else
             split_tf32(x, big, small);
     }
-    /* Of factors B, of which there are more: big is cut by the tensor core itself. The remainder of a rounded A has either
-     * sign, so that what is left out, small times small, does not add up. */
+    /* Of factors B, of which there are more: big is cut by the tensor core itself. The remainder of a rounded A has
+     * either sign, so that what is left out, small times small, does not add up. */
     static DEVICE void cut(uint32_t x, uint32_t *big, uint32_t *small) {
         *big = x;
         if constexpr (!exact)
@@ -206,7 +206,8 @@ template <int width, bool exact = false> struct single {
     static DEVICE void store_two(float *to, float x, float y) { *reinterpret_cast<pack<float, 2> *>(to) = {{x, y}}; }
 };
 
-/* ---- products of tiles -------------------------------------------------------------------------------------------- */
+/* ---- products of tiles
+ * -------------------------------------------------------------------------------------------- */
 
 /* The 16 rows of a warp as factors A: read from their tile for each product, or `held` in registers. */
 template <class P, int width, bool held> struct warp_rows {
@@ -226,8 +227,8 @@ template <class P, int width, bool held> struct warp_rows {
     }
 };
 
-/* Sums of single precision are short where a row is wide: registers hold those of 64 columns beside the long ones, and long sums of
- * tensor cores lose digits. */
+/* Sums of single precision are short where a row is wide: registers hold those of 64 columns beside the long ones, and
+ * long sums of tensor cores lose digits. */
 template <class P, int width> struct short_sums {
     static constexpr bool of_columns = P::promotes && width > 128;
     static constexpr int columns = of_columns ? 64 : width;

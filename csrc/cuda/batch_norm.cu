@@ -1,5 +1,5 @@
-/* batch_norm: channels made to have mean 0 and variance 1, and the gradients of that. A block takes `width` neighbouring channels
- * of some samples; its threads stay each in one channel.
+/* batch_norm: channels made to have mean 0 and variance 1, and the gradients of that. A block takes `width`
+ * neighbouring channels of some samples; its threads stay each in one channel.
  *
  *   long planes    sample 0 [ t0 t0 t0 t0 | t1 t1 t1 t1 | ...        width 1: all threads go along the planes of a channel, one
  *                  sample 1   .. t254 ..  | t255 ..     | t0 ...     after the other, 16 bytes an access
@@ -10,9 +10,9 @@
  *   apply          a block adds up the parts of its channels, in order, and goes through its part again, the last part first:
  *                  that is what the second cache still holds. Where there is one part only, both are one kernel
  *
- * Forward, sums are taken about a first element: of d = x - x0 and of d^2, so that nothing cancels (Chan, Golub and LeVeque,
- * "Algorithms for Computing the Sample Variance", 1983). Backward: algorithm 1 of Ioffe and Szegedy, "Batch Normalization" (2015).
- * Channels whose numbers float does not hold are computed in double precision. */
+ * Forward, sums are taken about a first element: of d = x - x0 and of d^2, so that nothing cancels (Chan, Golub and
+ * LeVeque, "Algorithms for Computing the Sample Variance", 1983). Backward: algorithm 1 of Ioffe and Szegedy, "Batch
+ * Normalization" (2015). Channels whose numbers float does not hold are computed in double precision. */
 #include "../families/batch_norm.h"
 #include "rows.cuh"
 
@@ -146,14 +146,15 @@ template <class T, class What> DEVICE auto in_type(bool wide, const What &what) 
     return what(T(0));
 }
 
-/* ---- forward ---------------------------------------------------------------------------------------------------------- */
+/* ---- forward
+ * ---------------------------------------------------------------------------------------------------------- */
 
 template <class T> DEVICE double origin_of(const batch_norm_args &a, int64_t channel) {
     return channel < a.p.channels ? (double)static_cast<const T *>(a.p.x)[channel * a.p.inner] : 0;
 }
 
-/* The sums of d and d^2 about the channel's first element: first about a thread's own, in T unless that loses them, then
- * moved. */
+/* The sums of d and d^2 about the channel's first element: first about a thread's own, in T
+ * unless that loses them, then moved. */
 template <class T, int W> DEVICE sums<2> deviations(const batch_norm_args &a, const batch_norm_thread &t) {
     T own = 0;
     double n = 0;
@@ -214,9 +215,11 @@ DEVICE void normalize(const batch_norm_args &a, const batch_norm_thread &t, cons
     });
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------------- */
+/* ---- backward
+ * --------------------------------------------------------------------------------------------------------- */
 
-/* Where statistics are those of x four sums, else the first two: of g d, d = x - mean, of g, of d, and, if wide, of d^2. */
+/* Where statistics are those of x four sums, else the first two: of g d, d = x - mean,
+ * of g, of d, and, if wide, of d^2. */
 enum { OF_GD, OF_G, OF_D, OF_DD };
 
 template <class T, int W, int n>
@@ -281,7 +284,8 @@ DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, 
     });
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * ---------------------------------------------------------------------------------------------------------- */
 
 enum { SUM = 1, APPLY = 2, BOTH = SUM | APPLY };
 

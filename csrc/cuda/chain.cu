@@ -11,7 +11,8 @@
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* The wide dtype that a call computes on, whichever its narrow ones are; a cast to or from bool that of the other side. */
+/* The wide dtype that a call computes on, whichever its narrow ones are; a cast to or
+ * from bool that of the other side. */
 static int32_t computes_on(const nr_call *call) {
     const bool from_other = call->family == NR_COPY && call->dtype == NORCH_BOOL;
     return nr_library->dtypes[from_other ? call->from_dtype : call->dtype].wide;

@@ -1,11 +1,12 @@
-/* chain_cache: compiled chains as files, for later processes: in the folder that NORCH_CHAIN_CACHE names, or norch in the user's
- * cache (XDG_CACHE_HOME, ~/.cache).
+/* chain_cache: compiled chains as files, for later processes: in the folder that NORCH_CHAIN_CACHE names, or norch in
+ * the user's cache (XDG_CACHE_HOME, ~/.cache).
  *
  *   <hash>.chain   length of the text | length of the code | hash of both | text | machine code
  *
- * The text is the source, after a line with what else the code depends on, and is compared in full, so that a file is never
- * taken for another chain. A file is written under a name of its own and then renamed. Folder and files must belong to the user,
- * and nobody else may write to them: machine code is run as it is. What cannot be read or written is no error. */
+ * The text is the source, after a line with what else the code depends on, and is compared in full, so that a
+ * file is never taken for another chain. A file is written under a name of its own and then renamed. Folder
+ * and files must belong to the user, and nobody else may write to them: machine code is run as it is. What
+ * cannot be read or written is no error. */
 #include "chain_compile.cuh"
 
 #include <dirent.h>

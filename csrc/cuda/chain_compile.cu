@@ -1,12 +1,12 @@
-/* chain_compile: chains compiled at run time by NVRTC, NVIDIA's compiler as a library, where there is one. It compiles the text of
- * chain_source.cu together with the headers that the other kernels are made of, which travel in this library as strings
- * (chain_headers.inc, by mk/cuda.mk).
+/* chain_compile: chains compiled at run time by NVRTC, NVIDIA's compiler as a library, where there is one. It compiles
+ * the text of chain_source.cu together with the headers that the other kernels are made of, which travel in this
+ * library as strings (chain_headers.inc, by mk/cuda.mk).
  *
  *   steps of the chain -> kernel in memory -> or: text -> file of the cache -> or: NVRTC -> machine code -> driver -> kernel
  *
- * A chain is compiled when it first runs, and never while a graph is captured. Where a step fails chains run in the kernels
- * that walk them (chain_dtype.cu), with the same bits, as both are compiled without contraction; the reason is kept as text.
- * Files are in chain_cache.cu. */
+ * A chain is compiled when it first runs, and never while a graph is captured. Where a step fails chains run in the
+ * kernels that walk them (chain_dtype.cu), with the same bits, as both are compiled without contraction; the reason is
+ * kept as text. Files are in chain_cache.cu. */
 #include "chain_compile.cuh"
 
 #include <dlfcn.h>
@@ -122,7 +122,8 @@ bool is_ready(state &s) {
     return s.ready;
 }
 
-/* ---- compiling ---------------------------------------------------------------------------------------------------- */
+/* ---- compiling
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* "sm_90", of the current device. */
 std::string architecture(const nr_gpu *gpu) {

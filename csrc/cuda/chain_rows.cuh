@@ -1,7 +1,9 @@
-/* chain_rows: an element of a chain, where its operands lie, and the reduction of rows: what the kernels that take a chain step
- * by step (chain_dtype.cu) and those compiled for one chain (chain_compile.cu) share. It needs nothing of the host.
+/* chain_rows: an element of a chain, where its operands lie, and the reduction of rows: what the kernels
+ * that take a chain step by step (chain_dtype.cu) and those compiled for one chain (chain_compile.cu)
+ * share. It needs nothing of the host.
  *
- * A register holds what memory would give back: a value is rounded to the narrow dtype of its step, and a truth is 0 or 1. */
+ * A register holds what memory would give back: a value is rounded to the narrow dtype of
+ * its step, and a truth is 0 or 1. */
 #ifndef NR_CUDA_CHAIN_ROWS_H
 #define NR_CUDA_CHAIN_ROWS_H
 
@@ -19,8 +21,8 @@ template <class D> DEVICE typename D::T rounded(int32_t number, typename D::T x)
     return x;
 }
 
-/* Element i of all, and where its registers lie: word `word` of those of elements, `row` of those of rows. loops: how many
- * the chain has, where that is known. */
+/* Element i of all, and where its registers lie: word `word` of those of elements, `row` of those of rows. loops: how
+ * many the chain has, where that is known. */
 template <class D, int loops = 0> struct element_of {
     using T = typename D::T;
     const chain_args &a;

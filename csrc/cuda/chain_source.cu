@@ -1,13 +1,14 @@
-/* chain_source: a chain as the text of a kernel. A call becomes a line, in which its formula is the class that formulas.cuh makes
- * of its row of ops.def, and which is rounded as memory would round it. So the bits are those of the kernels that walk the
- * chain (chain_dtype.cu), and of the calls alone: x * 0.5 and then tanh is
+/* chain_source: a chain as the text of a kernel. A call becomes a line, in which its formula is the class that
+ * formulas.cuh makes of its row of ops.def, and which is rounded as memory would round it. So the bits are those of the
+ * kernels that walk the chain (chain_dtype.cu), and of the calls alone: x * 0.5 and then tanh is
  *
  *   const T t0 = rounded<D>(dtype_float32::code, (T)row_mul<T>::f(at.load(0, dtype_float32::code),
  *                                                                  at.constant(1, dtype_float32::code), T()));
  *   at.store(2, dtype_float32::code, (T)row_tanh<T>::f(t0, T(), T()));
  *
- * A register of the chain is a variable while its phase lasts (chain_dtype.cu has the phases of rows), and lies in shared memory
- * only if a later phase reads it. Sizes and strides are arguments: one kernel does for all sizes of a batch. */
+ * A register of the chain is a variable while its phase lasts (chain_dtype.cu has the phases of rows),
+ * and lies in shared memory only if a later phase reads it. Sizes and strides are arguments: one
+ * kernel does for all sizes of a batch. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -76,8 +76,8 @@ static int32_t forward(const nr_call *call, const nr_conv_plan &p) {
     return run_correlation(call, c);
 }
 
-/* Taps along one axis that reach positions phase + i * stride of x: the first, how many, and from one to the next; where
- * the first finds i in y, and how much further back each next one does. */
+/* Taps along one axis that reach positions phase + i * stride of x: the first, how many, and from one to the next;
+ * where the first finds i in y, and how much further back each next one does. */
 struct phase_taps {
     int64_t first, count, on, low, back;
 };
@@ -106,8 +106,9 @@ static int64_t reach_of(const nr_conv_plan &p, int d, int64_t *low) {
     return (p.stride[d] - 1 + p.padding[d]) / p.stride[d] - *low + 1;
 }
 
-/* All phases as rows of one product: a cell of stride x stride positions of x reads every place of y that one of them
- * sees. It pays where channels are so few that the rows of a phase would be mostly empty, or where most phases see all. */
+/* All phases as rows of one product: a cell of stride x stride positions of x reads every place of y
+ * that one of them sees. It pays where channels are so few that the rows of a phase would be mostly
+ * empty, or where most phases see all. */
 static bool phases_pay(const nr_call *call, const nr_conv_plan &p) {
     int64_t low;
     const int64_t phases = p.stride[0] * p.stride[1], seen = reach_of(p, 0, &low) * reach_of(p, 1, &low) * phases;
@@ -254,9 +255,11 @@ static int32_t run(const nr_call *call, const nr_conv_plan &p, bool exact) {
     });
 }
 
-/* ---- float16 and bfloat16 ------------------------------------------------------------------------------------------ */
+/* ---- float16 and bfloat16
+ * ------------------------------------------------------------------------------------------ */
 
-/* Whether all correlations of a call run on tensor cores, two channels as a word; the conditions are those of float32. */
+/* Whether all correlations of a call run on tensor cores, two channels as a word; the
+ * conditions are those of float32. */
 static bool pairs_pay(const nr_call *call, const nr_conv_plan &p) {
     const bool forward = call->op == NR_CONV_FORWARD;
     const int64_t *from = forward ? p.size : p.result, *to = forward ? p.result : p.size;

@@ -16,8 +16,8 @@
 #define MOST_GROUPS 65535 /* blockIdx.y */
 #define FEW 4             /* channels of a group that are not worth tiles */
 
-/* Phases of positions, those equal modulo the stride, as further rows of the product: row m is phase m % count of channel
- * m / count. A position is then a cell of stride x stride elements of the output. */
+/* Phases of positions, those equal modulo the stride, as further rows of the product: row m is phase m % count of
+ * channel m / count. A position is then a cell of stride x stride elements of the output. */
 struct phase_rows {
     divisor count, columns; /* count 1: none */
     int32_t stride[2], padding[2], kernel[2], size[2];

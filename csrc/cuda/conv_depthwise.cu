@@ -1,5 +1,6 @@
-/* conv_depthwise: convolutions to few channels of a group, float32, kernels of 3 x 3, 5 x 5 and 7 x 7 at strides 1 and 2.
- * Memory bounds them, so that a thread computes a run of four neighbours of a row and keeps in registers what these share:
+/* conv_depthwise: convolutions to few channels of a group, float32, kernels of 3 x 3, 5 x 5 and 7 x 7 at
+ * strides 1 and 2. Memory bounds them, so that a thread computes a run of four neighbours of a row and
+ * keeps in registers what these share:
  *
  *   x   o o o o o o            y   4 neighbours       forward  each row of x is read once for all of the run's taps in it
  *       o o o o o o   <-->                            weight   a thread keeps the sums of all taps, over every run that it
@@ -28,8 +29,8 @@ struct run_grid {
     int32_t total;              /* runs of all samples and, of one channel, groups */
 };
 
-/* A thread: a run of M channels. Of one channel, threads take runs of all groups; of several, a block has one group, and
- * shares the weights of some channels of x at a time, with 0 for channels beyond the last. */
+/* A thread: a run of M channels. Of one channel, threads take runs of all groups; of several, a block has one group,
+ * and shares the weights of some channels of x at a time, with 0 for channels beyond the last. */
 template <int K, int step, int M>
 __global__ void __launch_bounds__(THREADS) correlate_runs(const correlation c, const run_grid g) {
     constexpr int SHARED = M == 1 ? 1 : 16; /* channels */
@@ -169,7 +170,8 @@ template <int K, int step> __global__ void __launch_bounds__(THREADS) sum_weight
     out[in * K * K + (int)threadIdx.x] = all;
 }
 
-/* ---- which kernel -------------------------------------------------------------------------------------------------- */
+/* ---- which kernel
+ * -------------------------------------------------------------------------------------------------- */
 
 #define KERNELS(name, ...)                                      \
     {                                                           \

@@ -1,5 +1,5 @@
-/* conv_mma: correlations on tensor cores (mma.cuh): of float32, each number as a sum of two that they multiply exactly; of
- * float16 and bfloat16, two channels as one word, which in fragments takes the place of a number of float32.
+/* conv_mma: correlations on tensor cores (mma.cuh): of float32, each number as a sum of two that they multiply exactly;
+ * of float16 and bfloat16, two channels as one word, which in fragments takes the place of a number of float32.
  *
  *                      32 rows a round                  a block: BM channels x BN positions, 4 warps, 2 or 3
  *                 +------- BN positions -------+        stages: while a round is multiplied, the next are copied.
@@ -15,9 +15,9 @@
  *   by table   rows as the weight has them, where channels are few: a table in shared memory says where each row reads
  *   wide       kernels of one tap at stride 1: four positions a copy
  *
- * The weights are arranged beforehand: as a lane needs them, 16 bytes for a 16 x 8 piece. What comes out of float32 as NaN is
- * summed again by plain products, since the parts of an infinity are not numbers. Where a matrix has few tiles, the rounds are
- * cut into parts, which are added in order. Source of the two parts: see split_tf32. */
+ * The weights are arranged beforehand: as a lane needs them, 16 bytes for a 16 x 8 piece. What comes out of float32 as
+ * NaN is summed again by plain products, since the parts of an infinity are not numbers. Where a matrix has few tiles,
+ * the rounds are cut into parts, which are added in order. Source of the two parts: see split_tf32. */
 #include "conv_mma.cuh"
 
 #define TABLE_ROUNDS 8 /* that are known at once: twice the stages, since some write while others read */
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(NR_BLOCK) arrange(const mma_args g, uint32_t *
     memcpy(&to[blockIdx.y * g.group_size + i], word, 4);
 }
 
-/* Two channels of a group as words, [group of a sample][pair][position], with zeros beside an odd one; `run` neighbouring
- * positions a thread. */
+/* Two channels of a group as words, [group of a sample][pair][position], with zeros beside an odd one; `run`
+ * neighbouring positions a thread. */
 template <int run>
 __global__ void __launch_bounds__(NR_BLOCK)
     pair_channels(const uint16_t *x, uint32_t *words, int32_t channels, divisor runs, divisor pairs, int64_t all) {
@@ -115,7 +115,8 @@ __global__ void __launch_bounds__(NR_BLOCK)
     *reinterpret_cast<pack<uint32_t, run> *>(words + (int64_t)pair * plane + at) = both;
 }
 
-/* ---- x, round by round: copy(to, e) copies rows 8 e to 8 e + 7, next() turns to the next round --------------------- */
+/* ---- x, round by round: copy(to, e) copies rows 8 e to 8 e + 7, next() turns to the
+ * next round --------------------- */
 
 template <class S, int order> struct mma_source;
 
@@ -450,7 +451,8 @@ __global__ void __launch_bounds__(THREADS, S::blocks) correlate_mma(const mma_ar
     }
 }
 
-/* ---- which shape, order and parts ---------------------------------------------------------------------------------- */
+/* ---- which shape, order and parts
+ * ---------------------------------------------------------------------------------- */
 
 template <class D, class S, int order> static int32_t run(const nr_call *call, const mma_args &given, int32_t groups) {
     const nr_gpu *gpu = gpu_of(call);

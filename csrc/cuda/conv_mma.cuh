@@ -1,4 +1,5 @@
-/* conv_mma: what the files of convolutions on tensor cores share: eight rows of a product of float32, or of 16-bit pairs. */
+/* conv_mma: what the files of convolutions on tensor cores share: eight rows of a
+ * product of float32, or of 16-bit pairs. */
 #ifndef NR_CUDA_CONV_MMA_H
 #define NR_CUDA_CONV_MMA_H
 
@@ -21,9 +22,9 @@ DEVICE void multiply_pairs(float (&sum)[TM][TN][4], const uint32_t (&a)[TM][4], 
         for (int j = 0; j < TN; j++) mma_16bit<D>(sum[i][j], a[i], b[j][0], b[j][1]);
 }
 
-/* round += a b of TM x TN pieces of 16 x 8; exact: of numbers that TF32 holds, else each number as a big and a small part,
- * where small times small is left out. first: round starts from zero; last: sum += round, in float32, since tensor cores
- * cut their sums. */
+/* round += a b of TM x TN pieces of 16 x 8; exact: of numbers that TF32 holds, else each number as a big and a
+ * small part, where small times small is left out. first: round starts from zero; last: sum += round, in float32,
+ * since tensor cores cut their sums. */
 template <bool first, bool last, bool exact = false, int TM, int TN>
 DEVICE void multiply_eight(float (&sum)[TM][TN][4], float (&round)[TM][TN][4], const uint32_t (&a)[TM][4],
                            const uint32_t (&b)[TN][2]) {

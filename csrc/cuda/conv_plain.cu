@@ -1,7 +1,7 @@
-/* conv_plain: convolutions and their weights of any dtype, on any device, as products by tiles (tile.cuh, with the picture):
- * what a thread needs of the matrices it reads from the tensors, with zeros where a tap lies in the padding. Where a group
- * has few output channels a thread sums each element by itself. Sums are cut by shape alone, and their parts added in
- * order. */
+/* conv_plain: convolutions and their weights of any dtype, on any device, as products by tiles (tile.cuh, with the
+ * picture): what a thread needs of the matrices it reads from the tensors, with zeros where a tap lies in the
+ * padding. Where a group has few output channels a thread sums each element by itself. Sums are cut by shape
+ * alone, and their parts added in order. */
 #include "conv.cuh"
 #include "tile.cuh"
 
@@ -160,8 +160,8 @@ template <class S> __global__ void __launch_bounds__(NR_BLOCK) correlate(const c
     put_tile<S>(c, group, m0, n0, sum);
 }
 
-/* At most SHALLOW rows, as in first layers: all lie in shared memory at once, and only those that there are are multiplied:
- * rounds would pad them, and load for one round more. */
+/* At most SHALLOW rows, as in first layers: all lie in shared memory at once, and only those that there are are
+ * multiplied: rounds would pad them, and load for one round more. */
 template <class S> __global__ void __launch_bounds__(NR_BLOCK, S::blocks) correlate_shallow(const correlation c) {
     using T = typename S::T;
     constexpr int a_pitch = S::BM + NR_TILE_GAP, b_pitch = S::BN + NR_TILE_GAP;
@@ -211,8 +211,8 @@ template <class T> __global__ void __launch_bounds__(NR_BLOCK, 4) correlate_few(
 
 /* ---- the weight: sums over all positions ------------------------------------------------------------------------- */
 
-/* Taps of x, n of them from n0 on, or channels of y: neighbouring threads take neighbouring positions, each always those
- * that are equal modulo BK. */
+/* Taps of x, n of them from n0 on, or channels of y: neighbouring threads take neighbouring positions, each
+ * always those that are equal modulo BK. */
 template <class T, int outer, int BK, bool of_x> struct gradient_source {
     static constexpr int count = outer * BK / NR_BLOCK, o_on = NR_BLOCK / BK;
     static_assert(NR_BLOCK % BK == 0 && count > 0, "a thread takes one row");

@@ -8,8 +8,9 @@
  *                  +--------------------------+                    where each column reads
  *                                                        wide      one tap at stride 1: four positions a copy
  *
- * Positions lie along the rows of both in shared memory. There are few tiles and many positions: these are cut into parts that
- * fill the device in whole waves, and the parts are added in order. What comes out as NaN is summed again by plain products. */
+ * Positions lie along the rows of both in shared memory. There are few tiles and many positions: these are
+ * cut into parts that fill the device in whole waves, and the parts are added in order. What comes out as NaN
+ * is summed again by plain products. */
 #include "conv_mma.cuh"
 
 #define STAGES 3
@@ -264,10 +265,11 @@ __global__ void __launch_bounds__(NR_BLOCK) add_taps(const mma_weight_args g, fl
     out[row * (int64_t)g.w.n + channel * (int)g.w.taps.size + tap] = sum;
 }
 
-/* ---- which shape, order and parts ---------------------------------------------------------------------------------- */
+/* ---- which shape, order and parts
+ * ---------------------------------------------------------------------------------- */
 
-/* How many parts take the least time: work that fills waves of blocks, and what is written and read of each part. A part
- * has at least 8 rounds. */
+/* How many parts take the least time: work that fills waves of blocks, and what is written and read of each
+ * part. A part has at least 8 rounds. */
 static int64_t parts_for(const weight_args &w, int64_t tiles, int64_t area, int64_t slots) {
     const double work = 2.0 * (double)w.k * (double)area / 60e12, traffic = 8.0 * (double)w.m * w.n * w.groups / 2e12;
     int64_t best = 1, most = 4 * slots / tiles;

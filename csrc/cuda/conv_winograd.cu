@@ -1,20 +1,20 @@
-/* conv_winograd: the weight of 3 x 3 kernels at stride 1, float32, by 16 products where the sums over taps would need 36.
- * In one dimension two places of y and four of x give all three taps by four products, not six:
+/* conv_winograd: the weight of 3 x 3 kernels at stride 1, float32, by 16 products where the sums over taps would need
+ * 36. In one dimension two places of y and four of x give all three taps by four products, not six:
  *
  *   p0 = g0 (d0 - d2)                  w0 = p0 + p1 + p2        g: a pair of y, d: the four places of x it meets
  *   p1 = (g0 + g1) / 2 (d1 + d2)       w1 = p1 - p2
  *   p2 = (g0 - g1) / 2 (d2 - d1)       w2 = p1 + p2 + p3        In two, rows and then columns do so: 4 x 4 products.
  *   p3 = g1 (d3 - d1)
  *
- * Tiles of 2 x 2 of y and 4 x 4 of x are turned into these factors; each of the 16 products, summed over all tiles, is the
- * weight of a kernel of one tap (conv_weight.cu, a group each); and the sums are turned back. It pays where there are many
- * channels. Source: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks" (2016). */
+ * Tiles of 2 x 2 of y and 4 x 4 of x are turned into these factors; each of the 16 products, summed over all tiles, is
+ * the weight of a kernel of one tap (conv_weight.cu, a group each); and the sums are turned back. It pays where there
+ * are many channels. Source: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks" (2016). */
 #include "conv.cuh"
 
 #define PRODUCTS 16
 
-/* A tensor as tiles: `tiles` over the batch, a sample's in `rows` and `columns`; to[product][channel][tile], zeros from the
- * last tile to `padded`. */
+/* A tensor as tiles: `tiles` over the batch, a sample's in `rows` and `columns`; to[product][channel][tile],
+ * zeros from the last tile to `padded`. */
 struct tiling {
     const float *x;
     float *to;
@@ -78,8 +78,8 @@ DEVICE void taps_of_products(const float (&p)[4], float (&w)[3]) {
     w[2] = p[1] + p[2] + p[3];
 }
 
-/* A thread the nine taps of a channel of y and one of x, from sums[product][pair]. An infinity is no number in the factors,
- * so that what comes out as NaN is summed again by plain products. */
+/* A thread the nine taps of a channel of y and one of x, from sums[product][pair]. An infinity is no number in the
+ * factors, so that what comes out as NaN is summed again by plain products. */
 __global__ void __launch_bounds__(NR_BLOCK) make_taps(const weight_args w, const float *sums, float *out) {
     const int pair = (int)(blockIdx.x * NR_BLOCK + threadIdx.x), pairs = w.m * w.in;
     if (pair >= pairs) return;
@@ -123,7 +123,8 @@ __global__ void __launch_bounds__(NR_BLOCK) make_taps(const weight_args w, const
     }
 }
 
-/* ---- whether it pays, and the steps ------------------------------------------------------------------------------- */
+/* ---- whether it pays, and the steps
+ * ------------------------------------------------------------------------------- */
 
 /* Tiles of the batch. */
 static int64_t tiles_of(const weight_args &w) {
@@ -131,8 +132,8 @@ static int64_t tiles_of(const weight_args &w) {
     return w.k / (int64_t)w.positions.size * ((rows + 1) / 2) * ((columns + 1) / 2);
 }
 
-/* Products become fewer by 10 of 18 for each pair of channels and position, factors cost memory's time for each channel and
- * position, and sums for each pair; the most is half a gigabyte of factors. */
+/* Products become fewer by 10 of 18 for each pair of channels and position, factors cost memory's time for each channel
+ * and position, and sums for each pair; the most is half a gigabyte of factors. */
 bool nr_conv_winograd_pays(const nr_call *call, const weight_args &w) {
     if (call->dtype != NORCH_FLOAT32 || gpu_of(call)->capability < 80 || w.groups != 1 || w.k == 0) return false;
     if (w.tap_columns.size != 3 || w.taps.size != 9) return false;

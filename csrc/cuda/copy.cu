@@ -135,7 +135,8 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) turn(const turn_a
                                    (int64_t)(t0 + lane) * (int64_t)sizeof(W)) = tile[lane][r];
 }
 
-/* ---- which one ---------------------------------------------------------------------------------------------------- */
+/* ---- which one
+ * ---------------------------------------------------------------------------------------------------- */
 
 typedef void (*copy_kernel)(copy_args);
 
@@ -180,7 +181,8 @@ static int32_t run_turn(const nr_call *call, const nr_plan &plan, int32_t across
     return run_blocks(call, BY_SIZE(turn, size), (unsigned)(batches * a.tiles0 * a.tiles1), a);
 }
 
-/* The largest word, of up to 16 bytes, that rows which are dense on both sides are made of; else the size of an element. */
+/* The largest word, of up to 16 bytes, that rows which are dense on both sides are made
+ * of; else the size of an element. */
 static int64_t word_of(const nr_plan &plan, int64_t size) {
     if (is_immediate(plan, 1) || plan.ndim == 0 || plan.stride[0][0] != size || plan.stride[1][0] != size) return size;
     uint64_t all = 16 | (uint64_t)(plan.size[0] * size);

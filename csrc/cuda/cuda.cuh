@@ -118,7 +118,8 @@ int64_t nr_cuda_chain_text(const nr_backend *self, int64_t number, char *to, int
         if (nr_error != cudaSuccess) return nr_cuda_fail(what, nr_error); \
     } while (0)
 
-/* The status after a launch: an error of the launch itself; errors of the kernel are reported at the next synchronization. */
+/* The status after a launch: an error of the launch itself; errors of the kernel are
+ * reported at the next synchronization. */
 static inline int32_t launched(const nr_call *call) {
     TRY(nr_call_name(call), cudaGetLastError());
     return NORCH_OK;

@@ -1,5 +1,5 @@
-/* elements: what kernels know of element types, and how they read and write elements. It needs nothing of the host, so that
- * NVRTC compiles it too (chain_compile.cu).
+/* elements: what kernels know of element types, and how they read and write elements. It needs nothing of the host, so
+ * that NVRTC compiles it too (chain_compile.cu).
  *
  * Division by invariant integers: Granlund, Montgomery (PLDI 1994). */
 #ifndef NR_CUDA_ELEMENTS_H
@@ -32,8 +32,8 @@ extern "C" {
 
 /* ---- element types ------------------------------------------------------------------------------------ */
 
-/* The traits of dtypes.def, by the number of the dtype: S is stored, T computed, A the type of sums. Kernels are compiled for the
- * wide dtypes, and read and write the narrow ones too, whose number they get as an argument. */
+/* The traits of dtypes.def, by the number of the dtype: S is stored, T computed, A the type of sums. Kernels are
+ * compiled for the wide dtypes, and read and write the narrow ones too, whose number they get as an argument. */
 template <int number> struct dtype;
 #define NR_KIND_B 4
 #define NR_KIND_U 2
@@ -117,7 +117,8 @@ template <class D, class Call> DEVICE void with_stored(int32_t number, const Cal
     what(D());
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------------------------------- */
+/* ---- numbers
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* n / size for n < 2^31, by a product. */
 struct divisor {
@@ -147,7 +148,8 @@ template <class S> DEVICE S immediate(uint64_t value) {
     return x;
 }
 
-/* a b + c, of floats rounded once, whether the file is compiled with contraction or without. The simulation rounds twice. */
+/* a b + c, of floats rounded once, whether the file is compiled with contraction or
+ * without. The simulation rounds twice. */
 template <class T> DEVICE T multiply_add(T a, T b, T c) {
 #ifndef CUDASIM
     if constexpr (is_same<T, float>) return fmaf(a, b, c);

@@ -5,8 +5,8 @@
  *
  *   sums --bias, relu--> C --read by 4, activation, written--> C
  *
- * The numbers are those of a launch of the activation, to the last bit: C has been rounded to its dtype, and what includes
- * this is compiled without contraction, as formulas.cuh says. */
+ * The numbers are those of a launch of the activation, to the last bit: C has been rounded to its dtype, and what
+ * includes this is compiled without contraction, as formulas.cuh says. */
 #ifndef NR_CUDA_EPILOGUE_H
 #define NR_CUDA_EPILOGUE_H
 

@@ -3,8 +3,8 @@
  *   BEGIN   the stream notes kernels instead of running them       END   the notes become a graph
  *   RUN     the graph runs, in the order of the stream             FREE
  *
- * Scratch memory becomes a part of the graph: while the stream notes, it comes from cudaMallocAsync and not from the lists
- * of cuda.cu, so that it belongs to the graph alone. */
+ * Scratch memory becomes a part of the graph: while the stream notes, it comes from cudaMallocAsync and not from the
+ * lists of cuda.cu, so that it belongs to the graph alone. */
 #include "cuda.cuh"
 
 bool nr_capturing;

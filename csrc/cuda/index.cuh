@@ -1,5 +1,5 @@
-/* index: what reads and writes at indices share. Indices are checked where they are used: one that is out of range reads 0 or
- * adds nothing, and is reported at the next synchronization. */
+/* index: what reads and writes at indices share. Indices are checked where they are used: one that is out of range
+ * reads 0 or adds nothing, and is reported at the next synchronization. */
 #ifndef NR_CUDA_INDEX_H
 #define NR_CUDA_INDEX_H
 

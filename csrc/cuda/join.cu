@@ -1,5 +1,5 @@
-/* join: cat and stack of many tensors in one launch: blocks are dealt to the pieces by their number of words, the widest
- * that rows and addresses are multiples of.
+/* join: cat and stack of many tensors in one launch: blocks are dealt to the pieces by their number of words, the
+ * widest that rows and addresses are multiples of.
  *
  *   result   [ a a a b b c ]     a piece is rows of the result, and of its tensor, some bytes apart
  *            [ a a a b b c ]     block: WORDS words a thread, a block's width apart: each warp moves neighbours

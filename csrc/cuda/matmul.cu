@@ -7,8 +7,8 @@
  *           | 3  | 4  | 5  |                                                     added in order by add_parts
  *           +----+----+----+
  *
- * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. So is computed what no way of the table
- * at the end takes. */
+ * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. So is computed what no
+ * way of the table at the end takes. */
 #include "matmul.cuh"
 #include "matmul_16bit.cuh"
 #include "tile.cuh"

@@ -1,6 +1,6 @@
-/* matmul: what the algorithms for products share: their arguments, sums in parts, and the question whether one takes
- * a product. Each algorithm has a file of its own, matmul_*.cu; matmul.cu has the table of them, and the tiles that take what no
- * other does. */
+/* matmul: what the algorithms for products share: their arguments, sums in parts, and the question whether one
+ * takes a product. Each algorithm has a file of its own, matmul_*.cu; matmul.cu has the table of them, and the
+ * tiles that take what no other does. */
 #ifndef NR_CUDA_MATMUL_H
 #define NR_CUDA_MATMUL_H
 
@@ -185,8 +185,8 @@ static inline int64_t batches_of(const nr_matmul_plan &p) {
     return batches;
 }
 
-/* Whether `elements` neighbours of a matrix, a power of two, may be moved at once: dense in one direction, of a size that
- * they divide, all rows and batches at multiples of them from an address at a multiple of their bytes. */
+/* Whether `elements` neighbours of a matrix, a power of two, may be moved at once: dense in one direction, of a size
+ * that they divide, all rows and batches at multiples of them from an address at a multiple of their bytes. */
 static inline bool is_wide(const void *x, int64_t dense_size, int64_t other_stride, const nr_matmul_plan &p,
                            int operand, int64_t elements, int64_t size) {
     int64_t all = dense_size | other_stride;
@@ -231,8 +231,8 @@ struct staged_shape {
     staged_kernel kernel[2][2]; /* [A along k][B along k] */
 };
 
-/* S: that of all layouts which takes the most shared memory; kernels: of B across k and along it, for A across k, then A
- * along it. */
+/* S: that of all layouts which takes the most shared memory; kernels: of B across k and along it,
+ * for A across k, then A along it. */
 template <class S, int BM, int BN, int blocks>
 static constexpr staged_shape staged_shape_of(double alone, double full, const matmul_kernel (&kernels)[4]) {
     return {BM,         BN,    blocks, S::shared,
@@ -266,7 +266,8 @@ static inline bool are_wide(const nr_matmul_plan &p, int64_t W, int64_t size) {
  * that does. */
 int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed);
 
-/* ---- the algorithms that have a file of their own ------------------------------------------------------------------ */
+/* ---- the algorithms that have a file of their own
+ * ------------------------------------------------------------------ */
 
 bool nr_cuda_matmul_vector_takes(const nr_call *call, const nr_matmul_plan &p);
 int32_t nr_cuda_matmul_vector(const nr_call *call, const nr_matmul_plan &p);

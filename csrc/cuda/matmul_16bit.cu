@@ -1,5 +1,5 @@
-/* matmul_16bit: products of float16 and bfloat16 matrices on tensor cores, by mma.sync (mma.cuh); and which kernel computes
- * a product.
+/* matmul_16bit: products of float16 and bfloat16 matrices on tensor cores, by mma.sync (mma.cuh);
+ * and which kernel computes a product.
  *
  *   B  BK [ stage 0 ][ stage 1 ][ stage 2 ]      Copies of later stages are under way while a stage is multiplied. A warp
  *        +----------------------------------+    computes WM x WN of the block's BM x BN sums, k16 at a time, and loads
@@ -16,8 +16,8 @@
 
 #include <stdlib.h>
 
-/* How a matrix lies in memory: dense along k or along its outer direction, in rows of whole chunks of 16 bytes; or strided,
- * when its elements are collected one by one. */
+/* How a matrix lies in memory: dense along k or along its outer direction, in rows of whole chunks of 16 bytes; or
+ * strided, when its elements are collected one by one. */
 enum layout_16bit { ALONG_K, ALONG_OUTER, STRIDED };
 
 /* BM x BN x BK a block, WM x WN a warp; so many stages; so many blocks should run on a multiprocessor. */
@@ -27,7 +27,8 @@ template <class D_, int BM_, int BN_, int BK_, int WM_, int WN_, int stages_, in
     static constexpr int threads = BM / WM * (BN / WN) * 32, bytes = stages * (BM + BN) * BK * 2;
 };
 
-/* ---- from global to shared memory ---------------------------------------------------------------------------------- */
+/* ---- from global to shared memory
+ * ---------------------------------------------------------------------------------- */
 
 /* A stage of one operand: `outer` x BK elements from (o0, k0) on, below (o_end, k_end); zeros beyond. */
 template <int outer, int BK, int layout, int threads> struct source_16bit {
@@ -115,7 +116,8 @@ template <int outer, int BK, int threads> struct source_16bit<outer, BK, STRIDED
     }
 };
 
-/* ---- the product ----------------------------------------------------------------------------------------------------- */
+/* ---- the product
+ * ----------------------------------------------------------------------------------------------------- */
 
 template <class S, int layout_a, int layout_b>
 __global__ void __launch_bounds__(S::threads, S::blocks) multiply(const product_16bit g) {
@@ -252,7 +254,8 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const product_16bit g, con
     *reinterpret_cast<pack<S, W> *>(to) = out;
 }
 
-/* ---- which kernel ---------------------------------------------------------------------------------------------------- */
+/* ---- which kernel
+ * ---------------------------------------------------------------------------------------------------- */
 
 typedef void (*kernel_16bit)(product_16bit);
 
@@ -299,8 +302,8 @@ static layout_16bit layout_of(const void *x, int64_t outer, int64_t k, int64_t o
 
 #define LEAST_PART 256 /* of k */
 
-/* Clocks that a product may take. Where there are fewer blocks than a multiprocessor should have, each runs alone for some
- * of the time that they would share. */
+/* Clocks that a product may take. Where there are fewer blocks than a multiprocessor should have, each runs alone for
+ * some of the time that they would share. */
 static double clocks_of(const tile_16bit &tile, const product_16bit &g, int parts, int multiprocessors) {
     double each = (double)((tiles_of(tile, g) * parts + multiprocessors - 1) / multiprocessors);
     if (each < tile.blocks) each = (each + tile.blocks) / 2;
@@ -375,7 +378,8 @@ template <class Launch> static int32_t run_parts(const nr_call *call, product_16
     return NORCH_OK;
 }
 
-/* ---- matrices in rows that 16 bytes do not divide ---------------------------------------------------------------------- */
+/* ---- matrices in rows that 16 bytes do not divide
+ * ---------------------------------------------------------------------- */
 
 /* A copy of one has such rows, each with what fills its last 16 bytes. */
 struct row_copy {
@@ -440,7 +444,8 @@ static void plan_copy(const nr_matmul_plan &p, nr_matmul_plan *q, int operand, r
     copy->batch = nest_of<1>(loops, batch, stride);
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------------------------- */
+/* ---- runs
+ * --------------------------------------------------------------------------------------------------------------- */
 
 /* A product and the kernel that is best for it. */
 struct ready_product {

@@ -14,8 +14,8 @@
 /* Products on a device of capability 8.0 or later; the plan is one of float16 or bfloat16. */
 int32_t nr_cuda_matmul_16bit(const nr_call *call, const nr_matmul_plan &p);
 
-/* A product of outer x k by k x outer, of sizes m and n; c is of the dtype, or, with parts > 1, float sums of k_part terms
- * each, [part][batch][m][n]. */
+/* A product of outer x k by k x outer, of sizes m and n; c is of the dtype, or, with parts > 1, float sums of k_part
+ * terms each, [part][batch][m][n]. */
 struct product_16bit : matmul_operands {
     int32_t k_part, parts, batches;
     int64_t a_outer, a_k, b_outer, b_k; /* strides */
@@ -23,8 +23,8 @@ struct product_16bit : matmul_operands {
     bool c_wide;                        /* 16 bytes of a row of C may be written at once */
 };
 
-/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor, each of which a tile keeps
- * for bm * bn * (k + start) / speed clocks, as measured. */
+/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor, each of which a tile
+ * keeps for bm * bn * (k + start) / speed clocks, as measured. */
 struct tile_16bit {
     int bm, bn, bk, blocks;
     double speed, start;
@@ -35,11 +35,12 @@ static inline int64_t tiles_of(const tile_16bit &tile, const product_16bit &g) {
     return (int64_t)((g.m + tile.bm - 1) / tile.bm) * ((g.n + tile.bn - 1) / tile.bn) * g.batches;
 }
 
-/* Runs the kernel and the number of parts that are estimated to end first. The sizes fit int32_t; float32, which only wgmma
- * multiplies here, is such that nr_wgmma_takes it. */
+/* Runs the kernel and the number of parts that are estimated to end first. The sizes fit int32_t; float32, which only
+ * wgmma multiplies here, is such that nr_wgmma_takes it. */
 int32_t nr_cuda_matmul_tiles(const nr_call *call, const nr_matmul_plan &p, int64_t batches);
 
-/* matmul_wgmma.cu: whether its kernels can run and read an operand, 1 (a) or 2 (b), and both; their tiles; a launch of one. */
+/* matmul_wgmma.cu: whether its kernels can run and read an operand, 1 (a) or 2 (b), and
+ * both; their tiles; a launch of one. */
 #define NR_WGMMA_TILES 4
 bool nr_wgmma_reads(const nr_call *call, const nr_matmul_plan &p, int operand);
 bool nr_wgmma_takes(const nr_call *call, const nr_matmul_plan &p);
@@ -48,8 +49,8 @@ int32_t nr_wgmma_launch(const nr_call *call, const nr_matmul_plan &p, const prod
 
 /* ---- which tile -------------------------------------------------------------------------------------------------- */
 
-/* Tiles that run at the same time are of few rows and columns of C, which then lie in the L2 cache: columns of STRIPE_TILES
- * tiles each, then the next such stripe. */
+/* Tiles that run at the same time are of few rows and columns of C, which then lie in the L2 cache: columns of
+ * STRIPE_TILES tiles each, then the next such stripe. */
 #define STRIPE_TILES 16
 
 struct work_item {
@@ -95,8 +96,8 @@ DEVICE void exchange_in_quad(uint32_t (&word)[4]) {
     }
 }
 
-/* One part of C, a tile's sums of which lie in the registers of a warp as mma and wgmma leave them: of 8 columns lane t of
- * a quad has columns 2t and 2t + 1, rows being 8 lanes apart. */
+/* One part of C, a tile's sums of which lie in the registers of a warp as mma and wgmma leave them: of 8 columns lane t
+ * of a quad has columns 2t and 2t + 1, rows being 8 lanes apart. */
 template <class D> struct tile_end {
     using S = typename D::S;
     const product_16bit &g;
@@ -140,7 +141,8 @@ template <class D> struct tile_end {
         for (int i = 0; i < 4; i++) word[i] = narrow_pair<D>(whole(x, 2 * i), whole(x, 2 * i + 1));
     }
 
-    /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes call it. The residual has no bias. */
+    /* x[2 i + e]: element e of this lane in the i-th 8 of these 32 columns. All lanes
+     * call it. The residual has no bias. */
     DEVICE void store(int row, int j, float (&x)[8]) {
         if (g.residual && g.parts == 1 && row < g.m)
 #pragma unroll

@@ -2,9 +2,9 @@
  * them. Tiles come through stages in shared memory as in mma_tile.cuh; here rows are GAP elements apart from the next,
  * so that the 16 lanes that are served at once, 4 rows of 4, find their 8 bytes in different banks either way.
  *
- * A warp loads the next 16 rows of A while it multiplies 16 others, and B of the next stage as the last of them are done
- * with this one's, so that tensor cores do not wait for shared memory, and one block of 128 x 128 keeps a multiprocessor
- * busy. Its tiles are read from L2 a third less often than two of 128 x 64. */
+ * A warp loads the next 16 rows of A while it multiplies 16 others, and B of the next stage as the last of them are
+ * done with this one's, so that tensor cores do not wait for shared memory, and one block of 128 x 128 keeps a
+ * multiprocessor busy. Its tiles are read from L2 a third less often than two of 128 x 64. */
 #include "matmul.cuh"
 #include "mma_tile.cuh"
 
@@ -120,8 +120,9 @@ template <int BM, int BN, int blocks, bool wide> static constexpr staged_shape s
                                                multiply_float64<float64_shape<BM, BN, blocks, true, true, wide>>});
 }
 
-/* In brackets: nanoseconds for a column of k of one tile that a multiprocessor has alone, and of all that it holds (alone,
- * full: matmul.cuh). Those of 128 x 128 are estimated; the others were measured on an H100 before A and B were loaded ahead. */
+/* In brackets: nanoseconds for a column of k of one tile that a multiprocessor has alone, and of all that it
+ * holds (alone, full: matmul.cuh). Those of 128 x 128 are estimated; the others were measured on an H100
+ * before A and B were loaded ahead. */
 static staged_shape wide_shapes[] = {shape_of<128, 128, 1, true>(74, 74), shape_of<128, 64, 2, true>(54, 78),
                                      shape_of<64, 64, 3, true>(27, 65)};
 static staged_shape narrow_shapes[] = {shape_of<128, 128, 1, false>(86, 86), shape_of<128, 64, 2, false>(60, 90),

@@ -1,4 +1,5 @@
-/* matmul_tf32: which tiles of the tensor cores a float32 product is cut into, and which instructions multiply it as TF32. */
+/* matmul_tf32: which tiles of the tensor cores a float32 product is cut into, and which
+ * instructions multiply it as TF32. */
 #include "matmul_16bit.cuh"
 #include "matmul_tf32.cuh"
 
@@ -13,8 +14,8 @@ static constexpr staged_shape shape_of(double alone, double full) {
          multiply_tf32<mma_shape<BM, BN, WM, WN, 3, blocks, true, true, wide, terms>>});
 }
 
-/* Of matrices that can be copied by 16 bytes, and of others. In brackets: nanoseconds for a column of k of one tile that a
- * multiprocessor has alone, and of all that it holds (alone, full: matmul.cuh), as measured on an H100. */
+/* Of matrices that can be copied by 16 bytes, and of others. In brackets: nanoseconds for a column of k of one tile
+ * that a multiprocessor has alone, and of all that it holds (alone, full: matmul.cuh), as measured on an H100. */
 static staged_shape three_terms[] = {
     shape_of<64, 128, 32, 64, 2, true, 3>(36, 56), shape_of<128, 64, 32, 64, 2, true, 3>(36, 59),
     shape_of<32, 128, 32, 32, 3, true, 3>(18, 46), shape_of<128, 32, 32, 32, 3, true, 3>(19, 50)};
@@ -24,9 +25,9 @@ static staged_shape one_term[] = {shape_of<64, 128, 32, 64, 2, true, 1>(23, 32),
                                   shape_of<128, 128, 64, 64, 2, true, 1>(46, 58)};
 static staged_shape one_term_narrow[] = {shape_of<64, 128, 32, 64, 2, false, 1>(25, 40)};
 
-/* Products and sums for each multiprocessor, from where on this pays, counted as if there were 8 rows and columns at
- * least: before, plain arithmetic, of smaller tiles, is done first. Sums of fewer terms than SHORTEST are more precise in
- * it, too. */
+/* Products and sums for each multiprocessor, from where on this pays, counted as if there were 8 rows and
+ * columns at least: before, plain arithmetic, of smaller tiles, is done first. Sums of fewer terms than
+ * SHORTEST are more precise in it, too. */
 #define LEAST 2e6
 #define SHORTEST 256
 
@@ -37,10 +38,11 @@ bool nr_cuda_matmul_tf32_takes(const nr_call *call, const nr_matmul_plan &p) {
            rows * columns * (double)(p.k * batches_of(p)) >= LEAST * gpu_of(call)->multiprocessors;
 }
 
-/* ---- TF32 by wgmma --------------------------------------------------------------------------------------------------- */
+/* ---- TF32 by wgmma
+ * --------------------------------------------------------------------------------------------------- */
 
-/* It reads operands along k. One that lies otherwise is copied, where a product is so large that this is paid back: on an
- * H100 a multiply-add of mma.sync takes SAVED_NS more, a copy reads and writes COPIED_A_NS bytes in a nanosecond. */
+/* It reads operands along k. One that lies otherwise is copied, where a product is so large that this is paid back: on
+ * an H100 a multiply-add of mma.sync takes SAVED_NS more, a copy reads and writes COPIED_A_NS bytes in a nanosecond. */
 #define SAVED_NS 1.1e-5
 #define COPIED_A_NS 2400.0
 #define COPY_NS 4000.0 /* a launch, and memory */

@@ -1,5 +1,5 @@
-/* matmul_vector: products of a matrix and a vector, from either side. They take as long as reading the matrix does: once,
- * by 16 bytes where it allows that, many reads under way.
+/* matmul_vector: products of a matrix and a vector, from either side. They take as long as reading the matrix does:
+ * once, by 16 bytes where it allows that, many reads under way.
  *
  *   rows dense       a warp reads two rows of the matrix: k ------->       its lanes' sums are added by shuffles;
  *                    of few long rows, a block each                        and then its warps', in order

@@ -1,14 +1,14 @@
-/* matmul_wgmma: products of float16 and bfloat16 matrices, and of float32 ones as TF32, by wgmma (wgmma.cuh), for compute
- * capability 9.0. Files named *_wgmma.cu are compiled for sm_90a where others are for sm_90.
+/* matmul_wgmma: products of float16 and bfloat16 matrices, and of float32 ones as TF32, by wgmma (wgmma.cuh), for
+ * compute capability 9.0. Files named *_wgmma.cu are compiled for sm_90a where others are for sm_90.
  *
  *   a warpgroup's one thread   asks for tiles of A and B, 128 bytes of k at a time, for as many stages as are free
  *   two warpgroups             multiply 64 rows of A each by the BN columns of B; they have its registers, for the sums
  *
  * TF32 lies along k only, and is rounded by the tensor memory accelerator on its way.
  *
- * A block computes one tile of 128 x BN after the other, so that the first stages of the next are on their way while sums
- * are rounded. Each warp's rows of C go through shared memory, in the layout of a tensor map, and are stored from there
- * while the next products run.
+ * A block computes one tile of 128 x BN after the other, so that the first stages of the next are on their way while
+ * sums are rounded. Each warp's rows of C go through shared memory, in the layout of a tensor map, and are stored
+ * from there while the next products run.
  *
  * Method: Thakkar and others, CUTLASS ("warp-specialized persistent kernels"). */
 #include "matmul_16bit.cuh"
@@ -30,7 +30,8 @@ DEVICE batch_place batch_of(const product_16bit &g, int batch, int operand) {
     return {g.batch.stride[operand][0] ? batch % inner : 0, g.batch.stride[operand][1] ? batch / inner : 0};
 }
 
-/* staged: columns that a warp collects in shared memory and stores at once, where C has a map (0: there never is one). */
+/* staged: columns that a warp collects in shared memory and stores at once, where C
+ * has a map (0: there never is one). */
 template <class D, int BN, int stages, int blocks, int staged, bool a_along_k, bool b_along_k>
 __global__ void __launch_bounds__(THREADS, blocks)
     multiply(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,
@@ -165,7 +166,8 @@ __global__ void __launch_bounds__(THREADS, blocks)
 #endif
 }
 
-/* ---- tensor maps ----------------------------------------------------------------------------------------------------- */
+/* ---- tensor maps
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* cuTensorMapEncodeTiled, of the driver's library, with which this one is not linked; NULL: an older driver. */
 typedef int (*encode_function)(tensor_map *map, int dtype, uint32_t rank, void *address, const uint64_t *size,
@@ -223,7 +225,8 @@ static bool make_map(tensor_map *map, const map_source &s, const nr_matmul_plan 
                     0, MAP_SWIZZLE_128, MAP_L2_256, 0) == 0;
 }
 
-/* ---- the kernels ------------------------------------------------------------------------------------------------------- */
+/* ---- the kernels
+ * ------------------------------------------------------------------------------------------------------- */
 
 typedef void (*kernel_wgmma)(const tensor_map, const tensor_map, const tensor_map, bool, const product_16bit);
 

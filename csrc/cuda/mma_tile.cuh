@@ -4,16 +4,16 @@
  *
  *   stage  | 0: is multiplied | 1: is there, or on its way | 2: is filled with the round after next |   then they turn
  *
- * A tile lies as its matrix does, in rows of the dense direction, so that no element moves alone. A row is cut into
- * chunks of 16 bytes, and chunk i of row r lies at place i ^ f(r) (a swizzle), for what is read at once lies in different
- * banks then:
+ * A tile lies as its matrix does, in rows of the dense direction, so that no element moves alone. A row is
+ * cut into chunks of 16 bytes, and chunk i of row r lies at place i ^ f(r) (a swizzle), for what is read
+ * at once lies in different banks then:
  *
  *   dense along k        load_matrices reads a chunk of 8 rows            f(r) = r % 8
  *   dense along outer    a quarter of a warp reads 2 chunks of 4 rows     f(r) = r % 4 * 2
  *
- * Along k load_matrices gives fragments as mma wants them: it moves words of 4 bytes, whatever they mean. Along the other
- * direction, row g of half h of an mma tile (mma.cuh) stands for row 4 g + h of 32 of the matrix: a lane's chunk of 16
- * bytes then feeds four of them. `outer` names rows of A, columns of B. */
+ * Along k load_matrices gives fragments as mma wants them: it moves words of 4 bytes, whatever they mean. Along the
+ * other direction, row g of half h of an mma tile (mma.cuh) stands for row 4 g + h of 32 of the matrix: a lane's chunk
+ * of 16 bytes then feeds four of them. `outer` names rows of A, columns of B. */
 #ifndef NR_CUDA_MMA_TILE_H
 #define NR_CUDA_MMA_TILE_H
 
@@ -206,9 +206,10 @@ DEVICE void multiply_fragments(float (&partial)[S::TM][S::TN][4], const mma_stag
     }
 }
 
-/* Adds to sum the products of NR_TF32_BK * rounds columns of A with rows of B. Tensor cores cut their sums, and the error
- * grows with their length; so with three terms a round's sums start from zero and are then added to sum in float32
- * (promotion). One barrier a round: behind it the stage that was multiplied last is free, and the next one is there. */
+/* Adds to sum the products of NR_TF32_BK * rounds columns of A with rows of B. Tensor cores cut their sums,
+ * and the error grows with their length; so with three terms a round's sums start from zero and are then
+ * added to sum in float32 (promotion). One barrier a round: behind it the stage that was multiplied last is
+ * free, and the next one is there. */
 template <class S>
 DEVICE void multiply_staged(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, typename S::copier_a &a,
                             typename S::copier_b &b, int rounds) {

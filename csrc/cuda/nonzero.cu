@@ -1,5 +1,5 @@
-/* nonzero: the coordinates of what is true, and the elements of another tensor there. A block takes a tile: tiles are counted
- * first, and what lies before each is added up, so that each knows where it writes.
+/* nonzero: the coordinates of what is true, and the elements of another tensor there. A block takes a tile: tiles are
+ * counted first, and what lies before each is added up, so that each knows where it writes.
  *
  *   truth    [ tile: 5 true ][ tile: 0 ][ tile: 3 ]      count_tiles: 16 bytes a thread
  *   counts     5               0          3        8     add_up: running sums, and all, which the host waits for
@@ -8,7 +8,8 @@
  *            places    1 7 | 33 | 48 60 ...              those before it, and all places side by side,    0 2 2 3
  *                                                        so that neighbours write what neighbours read
  *
- * Scans in a warp, then over warps: Harris, Sengupta and Owens, "Parallel Prefix Sum (Scan) with CUDA" (GPU Gems 3, 2007). */
+ * Scans in a warp, then over warps: Harris, Sengupta and Owens, "Parallel Prefix Sum
+ * (Scan) with CUDA" (GPU Gems 3, 2007). */
 #include "../families/index.h"
 #include "cuda.cuh"
 

@@ -100,7 +100,8 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
     return m;
 }
 
-/* The row of this thread's team; one behind the last takes part in barriers and shuffles only, as one of no elements. */
+/* The row of this thread's team; one behind the last takes part in barriers and
+ * shuffles only, as one of no elements. */
 DEVICE int64_t row_of(const normalize_args &a, line *l) {
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
     *l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
@@ -236,7 +237,8 @@ template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(c
     if (a.sums) sum_channels<E, packs>(a, l, row, m);
 }
 
-/* ---- the weight ---------------------------------------------------------------------------------------------------- */
+/* ---- the weight
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* For a weight of one element: a warp goes down W columns a lane, each warp of a block its share of the part's samples;
  * out[part][2][weights]. */

@@ -1,5 +1,5 @@
-/* nvrtc_stdint: what sources of kernels use of stdint.h and math.h, for NVRTC, which has no headers of the host; on 64-bit
- * systems. */
+/* nvrtc_stdint: what sources of kernels use of stdint.h and math.h, for NVRTC, which has no
+ * headers of the host; on 64-bit systems. */
 typedef signed char int8_t;
 typedef unsigned char uint8_t;
 typedef short int16_t;

@@ -6,8 +6,8 @@
  *             row 1 [ ...                               ]
  *   strided   thread i: element i, its position by division     from the innermost loop to the outermost (nest, cuda.cuh)
  *
- * Neighbouring threads touch neighbours, a warp few lines of memory: CUDA C++ Best Practices Guide, "Coalesced Access to
- * Global Memory". */
+ * Neighbouring threads touch neighbours, a warp few lines of memory: CUDA C++ Best Practices Guide,
+ * "Coalesced Access to Global Memory". */
 #include "pointwise.cuh"
 
 /* Bytes of an element of operand o. */

@@ -1,12 +1,12 @@
-/* pool: windows over planes and the adjoints, a thread an element of what is written: it reads all that belongs to it, in
- * a fixed order, so that the order of additions is fixed. Neighbouring threads read neighbours.
+/* pool: windows over planes and the adjoints, a thread an element of what is written: it reads all that belongs to it,
+ * in a fixed order, so that the order of additions is fixed. Neighbouring threads read neighbours.
  *
  *   forward   x  a b c d e     windows of 3     y  0 1 2        thread 1 reads b c d
  *   adjoint   y  0 1 2         over a b c d e   x  a b c d e    thread b reads windows 0 and 1, thread c 0, 1 and 2;
  *                                                               max: of those the ones whose index is its position
  *
- * The plain way, without atomics. Which window sees what: Dumoulin and Visin, "A guide to convolution arithmetic for deep
- * learning" (2016), chapter 3. */
+ * The plain way, without atomics. Which window sees what: Dumoulin and Visin, "A guide to convolution arithmetic for
+ * deep learning" (2016), chapter 3. */
 #include "../families/pool.h"
 #include "cuda.cuh"
 

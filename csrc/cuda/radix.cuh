@@ -1,5 +1,5 @@
-/* radix: what sorting and selection share: elements as unsigned keys of the same order, the lanes that they lie in, and the
- * ranks of a tile's keys by one digit of 8 bits, stable, which warps find by ballots.
+/* radix: what sorting and selection share: elements as unsigned keys of the same order, the lanes that they lie in, and
+ * the ranks of a tile's keys by one digit of 8 bits, stable, which warps find by ballots.
  *
  *   keys    warp 0: 3 1 3 2 | warp 1: 1 1 3 2     digits, ITEMS rounds of 32 keys a warp
  *   before          0 0 1 0           0 1 0 0     keys of the warp with that digit in front of each: votes on its bits
@@ -7,8 +7,8 @@
  *   starts          1:0 2:3 3:5       1:1 2:4 3:7 by digit, then by warp: running sums of the counts
  *   rank            5 0 6 3           1 2 7 4     starts + before
  *
- * Digits, ranks and runs of a tile: Satish, Harris and Garland, "Designing Efficient Sorting Algorithms for Manycore GPUs"
- * (2009); keys of floats: Knuth vol. 3, 5.2.5. */
+ * Digits, ranks and runs of a tile: Satish, Harris and Garland, "Designing Efficient Sorting Algorithms for Manycore
+ * GPUs" (2009); keys of floats: Knuth vol. 3, 5.2.5. */
 #ifndef NR_CUDA_RADIX_H
 #define NR_CUDA_RADIX_H
 
@@ -44,8 +44,8 @@ template <class T, bool PLACES = true> DEVICE key_type<T> key_of(T x) {
     }
 }
 
-/* The element of a key; `stored`, unless NULL, is read where the key does not tell all of it: the sign of a zero, what a NaN
- * carries. */
+/* The element of a key; `stored`, unless NULL, is read where the key does not tell all of it: the
+ * sign of a zero, what a NaN carries. */
 template <class T> DEVICE T value_of(key_type<T> key, const T *stored) {
     using Key = key_type<T>;
     const Key sign = (Key)1 << (8 * sizeof(Key) - 1);
@@ -64,7 +64,8 @@ template <class Key> DEVICE uint32_t digit_of(Key key, int pass) {
     return (uint32_t)(key >> 8 * pass) & (NR_DIGITS - 1);
 }
 
-/* ---- lanes: what is sorted, and what it becomes -------------------------------------------------------------------- */
+/* ---- lanes: what is sorted, and what it becomes
+ * -------------------------------------------------------------------- */
 
 struct radix_args {
     const char *in;
@@ -113,7 +114,8 @@ template <class T, bool PLACES = true> struct radix_lane {
     }
 };
 
-/* ---- ranks by one digit ---------------------------------------------------------------------------------------------- */
+/* ---- ranks by one digit
+ * ---------------------------------------------------------------------------------------------- */
 
 /* The sum of x over the lanes of a warp up to this one. */
 DEVICE uint32_t sum_to_lane(uint32_t x) {
@@ -144,7 +146,8 @@ template <int THREADS> struct radix_counts {
     uint32_t sums[THREADS / 32];
 };
 
-/* The keys of this thread's warp with the digit of each that lie before it, into rank; how many of each digit, into counts. */
+/* The keys of this thread's warp with the digit of each that lie before it, into rank; how
+ * many of each digit, into counts. */
 template <int ITEMS, class Key>
 DEVICE void rank_in_warp(const Key (&key)[ITEMS], int pass, uint32_t (&rank)[ITEMS], uint32_t *counts) {
     const int lane = (int)threadIdx.x % 32;
@@ -173,8 +176,8 @@ DEVICE void rank_in_warp(const Key (&key)[ITEMS], int pass, uint32_t (&rank)[ITE
     }
 }
 
-/* Makes the counts of all warps the starts of their ranks. Thread t owns the next EACH digits; total and start: those of its
- * digits in the tile. told(total) runs as soon as they are known. */
+/* Makes the counts of all warps the starts of their ranks. Thread t owns the next EACH digits; total and start: those
+ * of its digits in the tile. told(total) runs as soon as they are known. */
 template <int THREADS, int EACH, class Told>
 DEVICE void starts_of_ranks(radix_counts<THREADS> &counts, uint32_t (&total)[EACH], uint32_t (&start)[EACH],
                             const Told &told) {

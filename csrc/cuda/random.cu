@@ -1,12 +1,14 @@
-/* random: a thread takes one block of words of the stream and makes the two or four elements of it (families/random.h): Philox
- * (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011), so a seed gives the CPU's numbers.
+/* random: a thread takes one block of words of the stream and makes the two or four elements of it
+ * (families/random.h): Philox (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+ * 2011), so a seed gives the CPU's numbers.
  *
  *   thread    t                  t + 1            ...     its number and the stream's counter are all that it needs
  *   words     w0  w1  w2  w3  |  w0  w1  w2  w3  | ...
  *   float32   x0  x1  x2  x3  |  x4  x5  x6  x7  | ...    16 bytes written at once; integers of any dtype are as others
  *   others    x0 ...  x1 ...  |  x2 ...  x3 ...  | ...    two words an element
  *
- * Dropout multiplies as it draws: x is read and its result written in the same accesses, and a byte an element says what was kept. */
+ * Dropout multiplies as it draws: x is read and its result written in the same accesses, and a
+ * byte an element says what was kept. */
 #include "cuda.cuh"
 #include "../families/random.h"
 

@@ -20,8 +20,8 @@
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
-/* Whether neighbouring outputs can be taken `width` at a time: their elements, of `size` bytes, are neighbours too, and every
- * address is one that wide accesses may take. */
+/* Whether neighbouring outputs can be taken `width` at a time: their elements, of `size` bytes, are neighbours too, and
+ * every address is one that wide accesses may take. */
 static bool are_columns(const reduce_args &a, const nr_reduce_plan &plan, const nr_plan &kept, int64_t size,
                         int width) {
     const int64_t bytes = size * width;
@@ -72,8 +72,8 @@ static reduce_args args_of(const nr_call *call, const nr_plan &kept, const char 
     return a;
 }
 
-/* Sets how many threads share what a team has, `width` neighbouring outputs, and into how many parts it is cut; gives the
- * number of blocks. */
+/* Sets how many threads share what a team has, `width` neighbouring outputs, and into how many parts it is
+ * cut; gives the number of blocks. */
 static int64_t divide(reduce_args &a, int width) {
     const int64_t items = a.outputs / width;
     /* Across, what is left are 32 or at least 8 neighbours that are read together; of columns 128 bytes, or all. */

@@ -30,8 +30,8 @@ struct reduce_kernel {
     int32_t state_size, width; /* width: outputs that a thread of `columns` has */
 };
 
-/* How many neighbouring threads reduce each row, if one launch of a call does it so; otherwise 0. in: the first element.
- * *narrow: the rows are short, and taken step by step (reduce_rows.cuh). */
+/* How many neighbouring threads reduce each row, if one launch of a call does it so; otherwise 0. in: the first
+ * element. *narrow: the rows are short, and taken step by step (reduce_rows.cuh). */
 int32_t nr_cuda_row_team(const nr_call *call, const char *in, bool *narrow);
 
 #endif

@@ -11,7 +11,8 @@
 #include "reduce.cuh"
 #include "reduce_rows.cuh"
 
-/* ---- kernels -------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* The elements of one output over several dimensions from `first` to `last`, each `team`-th of them. */
 template <class Row, class D>
@@ -122,8 +123,8 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) columns(const reduce_args a) {
     for (int k = 0; k < n; k++) finish<Row>(a, s[k], pack * n + k, a.out + at[0] + k * a.out_step);
 }
 
-/* Rows of at most NARROW elements, one after another in memory: a block brings its rows into shared memory, pitch elements
- * apart, so that the threads of a warp find theirs in different banks. */
+/* Rows of at most NARROW elements, one after another in memory: a block brings its rows into shared memory, pitch
+ * elements apart, so that the threads of a warp find theirs in different banks. */
 template <template <class> class RowOf, class D>
 __global__ void __launch_bounds__(NR_BLOCK, 4) narrow_rows(const reduce_args a) {
     using Row = RowOf<D>;

@@ -1,6 +1,6 @@
-/* reduce_rows: the REDUCE rows of ops.def as classes, and the order in which threads of a team combine the elements of a row of
- * one output: what the kernels of reductions alone (reduce_dtype.cu) and of chains (chain_dtype.cu) share, so that both give the
- * same bits. What includes this is compiled without contraction, as formulas.cuh says.
+/* reduce_rows: the REDUCE rows of ops.def as classes, and the order in which threads of a team combine the elements of
+ * a row of one output: what the kernels of reductions alone (reduce_dtype.cu) and of chains (chain_dtype.cu) share, so
+ * that both give the same bits. What includes this is compiled without contraction, as formulas.cuh says.
  *
  *   take        t0 t1 .. t7 | t0 t1 .. t7 | ...                 each team-th element, four to eight at once
  *   take_wide   t0 t0 t0 t0 t1 t1 t1 t1 .. | t0 t0 t0 t0 ...    as many neighbours as 16 bytes hold, four such runs at once
@@ -93,7 +93,8 @@ STATE(MOMENTS)
     };
 #include "../ops.def"
 
-/* ---- means and norms whose plain sums overflow or underflow: a second sum is scaled by a power of two ----------------- */
+/* ---- means and norms whose plain sums overflow or underflow: a second sum is scaled by
+ * a power of two ----------------- */
 
 #define NR_SCALE 0x1p+600
 
@@ -121,8 +122,8 @@ template <class D> struct scaled_mean {
 template <> struct row_mean<dtype_float32> : scaled_mean<dtype_float32> {};
 template <> struct row_mean<dtype_float64> : scaled_mean<dtype_float64> {};
 
-/* Squares of small, of ordinary and of large elements: Blue, "A Portable Fortran Program to Find the Euclidean Norm of a
- * Vector" (1978), but each of all elements. */
+/* Squares of small, of ordinary and of large elements: Blue, "A Portable Fortran Program to Find the Euclidean Norm of
+ * a Vector" (1978), but each of all elements. */
 template <> struct row_norm<dtype_float64> {
     struct State {
         double small, squares, large;
@@ -169,7 +170,8 @@ DEVICE void steps(typename Row::State &s, const typename D::T (&x)[n], const Ind
 /* Elements that one access takes. */
 template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : sizeof(typename D::S) == 4 ? 4 : 8;
 
-/* ---- the elements of a row, by a team of threads ------------------------------------------------------------------------ */
+/* ---- the elements of a row, by a team of threads
+ * ------------------------------------------------------------------------ */
 
 /* Where the elements of a row lie. */
 template <class D> struct row_in_memory {
@@ -223,8 +225,8 @@ DEVICE void take_wide(typename Row::State &s, const From &from, int64_t first, i
     for (; i < last; i++) Row::step(s, from.one(i), i);
 }
 
-/* Whether the elements of a row are taken by take_wide; the row begins at `in`, whose address thus decides the bits of a
- * float sum (NR_ALIGNMENT). */
+/* Whether the elements of a row are taken by take_wide; the row begins at `in`, whose address thus decides the
+ * bits of a float sum (NR_ALIGNMENT). */
 template <class D> DEVICE bool is_wide(const char *in, int64_t stride) {
     return reinterpret_cast<uintptr_t>(in) % (uintptr_t)(stride * width_of<D>) == 0;
 }
@@ -239,7 +241,8 @@ template <class State> DEVICE State state_of_lane(const State &s, int by) {
     return other;
 }
 
-/* What a team of neighbouring threads has, merged in an order that depends on their number alone; its first thread gets it. */
+/* What a team of neighbouring threads has, merged in an order that depends on their number
+ * alone; its first thread gets it. */
 template <class Row> DEVICE void merge_neighbours(typename Row::State &s, typename Row::State *of_warps, int team) {
     for (int half = (team < 32 ? team : 32) / 2; half > 0; half /= 2) Row::merge(s, state_of_lane(s, half));
     if (team <= 32) return;

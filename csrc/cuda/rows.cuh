@@ -1,6 +1,6 @@
-/* rows: what softmax and normalize share: rows of n contiguous elements, each processed by a team of threads, which hold
- * it in registers where it fits, 16 bytes an access where its address allows that, and join what they found in a fixed
- * order.
+/* rows: what softmax and normalize share: rows of n contiguous elements, each processed by a team of
+ * threads, which hold it in registers where it fits, 16 bytes an access where its address allows that, and
+ * join what they found in a fixed order.
  *
  *   wide    [ t0 t0 t0 t0 | t1 t1 t1 t1 | ... of all the team ][ t0 t0 t0 t0 | ...      pack 0 of each, then pack 1
  *   else    [ t0 t1 t2 .. ][ t0 t1 t2 .. ][ ... ][ ...        ][ t0 t1 t2 .. ][ ...     W rounds make a pack
@@ -141,7 +141,8 @@ template <class A> DEVICE A largest_of(const line &l, A own) {
     return meet(l, own, [](A a, A b) { return b > a ? b : a; });
 }
 
-/* ---- launching: a team for rows of this length, and how many packs each of it holds (0: too many) ------------------ */
+/* ---- launching: a team for rows of this length, and how many packs each of it holds
+ * (0: too many) ------------------ */
 
 struct row_shape {
     int32_t team, packs;

@@ -8,10 +8,10 @@
  *            warp    x x x x   x x x x   x x x x   ...   4 neighbours a thread: their total, the threads before it by
  *                    shuffles, then all warps of the tile by one of them, the carry before it
  *
- * Parts, of columns too, learn the totals of those before theirs from a kernel that ran first (Blelloch, "Prefix Sums and
- * Their Applications", 1990). The second begins where the first ended, at what the cache still has. (Look-back in one kernel
- * is no faster, and joins totals in an order that varies from run to run.) How a lane is cut follows from shape and layout alone, so
- * results do. float sums run in double, as on the CPU. */
+ * Parts, of columns too, learn the totals of those before theirs from a kernel that ran first (Blelloch, "Prefix Sums
+ * and Their Applications", 1990). The second begins where the first ended, at what the cache still has. (Look-back in
+ * one kernel is no faster, and joins totals in an order that varies from run to run.) How a lane is cut follows from
+ * shape and layout alone, so results do. float sums run in double, as on the CPU. */
 #include "../families/scan.h"
 #include "cuda.cuh"
 
@@ -82,7 +82,8 @@ template <class T, int sign> struct extreme_scan {
     static DEVICE Out value(State s) { return s.index; }
 };
 
-/* ---- states of a warp and of a block, in order ---------------------------------------------------------------------- */
+/* ---- states of a warp and of a block, in order
+ * ---------------------------------------------------------------------- */
 
 /* A state that a shuffle brings from another thread of the warp. */
 template <class S, class Shuffle> DEVICE S brought(S s, const Shuffle &shuffle) { return shuffle(s); }
@@ -121,9 +122,11 @@ template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State
     return own;
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------------------- */
+/* ---- kernels
+ * --------------------------------------------------------------------------------------------------------- */
 
-/* N neighbours of a lane from element i on, of which those before `last` are there; backward lanes have negative steps. */
+/* N neighbours of a lane from element i on, of which those before `last` are there;
+ * backward lanes have negative steps. */
 template <class In, int N>
 DEVICE void load_neighbours(const scan_args &a, const char *lane, int64_t i, int64_t last, In (&to)[N]) {
     const char *from = lane + i * a.step[1];
@@ -153,7 +156,8 @@ DEVICE typename Scan::State join_on(typename Scan::State before, int64_t i, int6
     return before;
 }
 
-/* Writes the running states of N neighbours, as what leaves the cache first: it keeps the input that is yet to be read. */
+/* Writes the running states of N neighbours, as what leaves the cache first: it keeps
+ * the input that is yet to be read. */
 template <class Scan, int N>
 DEVICE void write_on(const scan_args &a, char *lane, typename Scan::State before, int64_t i, int64_t last,
                      const typename Scan::In (&x)[N]) {

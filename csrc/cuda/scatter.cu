@@ -1,4 +1,5 @@
-/* scatter: writes to and sums into indexed positions. The loops that move the target are columns, the others their steps.
+/* scatter: writes to and sums into indexed positions. The loops that move the target
+ * are columns, the others their steps.
  *
  *   in order   a thread a column:     for each step i, from the first on: target[index[i]] += dense[i]
  *   sorted     index  2 0 2 1   ->    order  1 | 3 | 0 2      a thread a step; the first of equal indices takes them all,
@@ -9,9 +10,9 @@
  *   long runs  index  5 5 5 5 | 5 5 5 5 | 5 7 7 7     are cut at multiples of PIECE: what a piece has of a run that goes on
  *              tail --------^   head --^  ^-- head    beyond it is kept, and joined in order by a thread a run afterwards
  *
- * What is written goes in order, so that results are the same at every run and the last write to a place is the one that stays.
- * The plain way without atomics, whose order is chance; sorted, it is the reduction by key of Thrust (Bell and
- * Hoberock, GPU Computing Gems, 2011). */
+ * What is written goes in order, so that results are the same at every run and the last write to a place is the one
+ * that stays. The plain way without atomics, whose order is chance; sorted, it is the reduction by key of Thrust (Bell
+ * and Hoberock, GPU Computing Gems, 2011). */
 #include "index.cuh"
 #include "radix.cuh"
 
@@ -94,7 +95,8 @@ template <class D, int W> struct sorted_step {
     DEVICE S &kept(char *where, int64_t piece) const { return reinterpret_cast<S *>(where)[piece * a.to.n + column]; }
 };
 
-/* A thread a step: where a run begins, or a piece in a run, it takes what follows in the piece. The last write stays. */
+/* A thread a step: where a run begins, or a piece in a run, it takes what follows in
+ * the piece. The last write stays. */
 template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) scatter_sorted(const scatter_args a) {
     using S = pack<typename D::S, W>;
     const uint32_t number = blockIdx.x * NR_BLOCK + threadIdx.x;

@@ -1,5 +1,5 @@
-/* scatter_sums: sums at indices by integers, which come to the same in any order, so that atomics may add them. Each element
- * of the target that is summed into has a slot: column * axis_size + index.
+/* scatter_sums: sums at indices by integers, which come to the same in any order, so that atomics may add them. Each
+ * element of the target that is summed into has a slot: column * axis_size + index.
  *
  *   slot    a                     b                 float32 terms: sign, 24 bits of significand, exponent
  *   terms   1.5  0x1p-20  -2.25   0x1p-90           1. top: the largest exponent of each slot
@@ -9,10 +9,10 @@
  *
  *   few slots:  blocks add in their own shared memory first, or all would wait at a few addresses
  *
- * A term loses what lies more than 24 + up bits below the largest of its slot: with 2^24 terms 2^-39 of that, far less than the
- * rounding of sums in float32. Where a term is infinite or NaN, sum counts both infinities instead, each in 32 bits. Integer
- * dtypes need no top: their sums wrap. Order-independent sums by integers: Demmel, Nguyen, "Parallel Reproducible
- * Summation" (IEEE Trans. Computers 64, 2015). */
+ * A term loses what lies more than 24 + up bits below the largest of its slot: with 2^24 terms 2^-39 of that, far less
+ * than the rounding of sums in float32. Where a term is infinite or NaN, sum counts both infinities instead, each in 32
+ * bits. Integer dtypes need no top: their sums wrap. Order-independent sums by integers: Demmel, Nguyen, "Parallel
+ * Reproducible Summation" (IEEE Trans. Computers 64, 2015). */
 #include "index.cuh"
 
 #define FEW_SLOTS 4096

@@ -6,8 +6,8 @@
  *                    c0 c1 .. c15 thread 1   combine what they found in shared memory in a fixed order; many or short
  *                    ...                     columns: a thread each
  *
- * The largest element is taken off first, so that nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41,
- * 2021). */
+ * The largest element is taken off first, so that nothing overflows (Blanchard, Higham and
+ * Higham, IMA J. Numer. Anal. 41, 2021). */
 #include "../families/softmax.h"
 #include "rows.cuh"
 
@@ -86,7 +86,8 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS(T) softmax_rows_back
     });
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------------ */
+/* ---- columns
+ * ------------------------------------------------------------------------------------------------------ */
 
 #define COLUMNS 16 /* that a block takes where a column has more than one thread */
 

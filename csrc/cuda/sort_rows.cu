@@ -1,4 +1,5 @@
-/* sort_rows: lanes short enough for one block, which sorts each of them digit by digit without leaving its shared memory.
+/* sort_rows: lanes short enough for one block, which sorts each of them digit by
+ * digit without leaving its shared memory.
  *
  *   lane       3.0 -1.0 2.0 ...     registers: ITEMS keys a thread, and the place of each in the lane
  *   ranks      of the lowest digit                    radix.cuh

@@ -3,8 +3,9 @@
  *   stream 0   kernel | kernel | record e ........ | kernel          what one stream is given is done in that order,
  *   stream 1          copy | copy | wait for e ... kernel            what two are given in any, unless an event says
  *
- * Each thread of the host has a current stream a device, to which its calls go (nr_gpu.stream). Streams are few, and are never
- * destroyed: a program that asks for more gets those of before again, as from PyTorch's pools (c10/cuda/CUDAStream.cpp). */
+ * Each thread of the host has a current stream a device, to which its calls go (nr_gpu.stream). Streams are
+ * few, and are never destroyed: a program that asks for more gets those of before again, as from PyTorch's
+ * pools (c10/cuda/CUDAStream.cpp). */
 #include "cuda.cuh"
 
 #include <mutex>

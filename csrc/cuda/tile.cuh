@@ -1,6 +1,6 @@
 /* tile: the loop that products and convolutions share. A block computes a BM x BN tile of C = A B. Its threads read the
- * next BK columns of A and rows of B into registers while they multiply the present ones out of shared memory, where two
- * of each lie in turn; a thread keeps TM x TN sums in registers.
+ * next BK columns of A and rows of B into registers while they multiply the present ones out of shared memory, where
+ * two of each lie in turn; a thread keeps TM x TN sums in registers.
  *
  *                     B  +--------- BN ---------+      one round:  fetch  the next tiles, global memory to registers
  *                    BK  |         | y |        |                  each k: x and y, shared memory to registers;
@@ -23,10 +23,10 @@
 /* Elements between the rows of a tile, so that writes along k go to different banks of shared memory. */
 #define NR_TILE_GAP 4
 
-/* A warp is 4 x 8 threads. A thread's rows are RUN_M neighbours in each of TM / RUN_M places, and so its columns: what a
- * warp reads of a tile at once are neighbours, which no two banks of shared memory serve twice. Lanes that differ in bit 1
- * share their rows, those that differ in bit 0 their columns: shared memory answers 16 bytes a lane in 2 turns where all
- * such pairs ask for the same, else in 4 (forums.developer.nvidia.com/t/77228). */
+/* A warp is 4 x 8 threads. A thread's rows are RUN_M neighbours in each of TM / RUN_M places, and so its columns: what
+ * a warp reads of a tile at once are neighbours, which no two banks of shared memory serve twice. Lanes that differ in
+ * bit 1 share their rows, those that differ in bit 0 their columns: shared memory answers 16 bytes a lane in 2 turns
+ * where all such pairs ask for the same, else in 4 (forums.developer.nvidia.com/t/77228). */
 template <class Element, class Sum, int BM_, int BN_, int BK_, int TM_, int TN_> struct tile_shape {
     using T = Element;
     using A = Sum;

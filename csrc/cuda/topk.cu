@@ -1,13 +1,14 @@
-/* topk: the first few of each lane in order, without sorting the rest. A team (a warp, or a block) holds a part of a lane in
- * registers and finds the key of the k-th by its bits from the highest down: it counts the keys that are at least as
- * large as a trial. What comes before that key, and of its equals the first, is put in order by counting.
+/* topk: the first few of each lane in order, without sorting the rest. A team (a warp, or a block) holds a part of a
+ * lane in registers and finds the key of the k-th by its bits from the highest down: it counts the keys that are at
+ * least as large as a trial. What comes before that key, and of its equals the first, is put in order by counting.
  *
  *   lane     [ part 0 ][ part 1 ][ part 2 ]     a team a part; short lanes have one, and are done
  *   found    [ k keys and places of each  ]     again a lane: selected from again, or sorted, when it is short
  *   out      [ k ]
  *
- * Parts keep their order, so equal elements keep theirs. Selection by digits: Alabi, Blanchard, Gordon, Steinbach, "Fast
- * K-selection Algorithms for Graphics Processing Units" (ACM JEA 17, 2012), here by single bits, counted in registers. */
+ * Parts keep their order, so equal elements keep theirs. Selection by digits: Alabi, Blanchard, Gordon,
+ * Steinbach, "Fast K-selection Algorithms for Graphics Processing Units" (ACM JEA 17, 2012), here by
+ * single bits, counted in registers. */
 #include "radix.cuh"
 
 #define MOST 128        /* selected elements */

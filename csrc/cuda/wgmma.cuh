@@ -1,14 +1,14 @@
-/* wgmma: the instructions of compute capability 9.0 (NR_HAS_WGMMA) by which tiles of matrices come to shared memory and are
- * multiplied out of it, one function an instruction.
+/* wgmma: the instructions of compute capability 9.0 (NR_HAS_WGMMA) by which tiles of matrices come to shared memory and
+ * are multiplied out of it, one function an instruction.
  *
  *   one thread:     expect_bytes(full)   copy_tile ... copy_tile     (the tensor memory accelerator, in the background)
  *                        |                                  ^
  *                        v                                  |
  *   four warps:     wait_barrier(full)   wgmma ... wgmma   arrive(empty): the place may be filled again
  *
- * An mbarrier counts arrivals and the bytes that it was told to expect; when none is missing its phase, 0 or 1, ends, and
- * the next begins. Tiles in shared memory have rows of 128 bytes, whose chunks of 16 are XORed with the row's number
- * modulo 8, from an address that 1024 divides.
+ * An mbarrier counts arrivals and the bytes that it was told to expect; when none is missing its phase, 0 or 1, ends,
+ * and the next begins. Tiles in shared memory have rows of 128 bytes, whose chunks of 16 are XORed with the row's
+ * number modulo 8, from an address that 1024 divides.
  *
  * A warpgroup of 4 warps multiplies m64 n N and 32 bytes of k: k16, of TF32 k8. Lane l of warp w has with g = l / 4,
  * t = l % 4 in d[4 j + q]: row 16 w + g + 8 (q / 2), column 8 j + 2 t + q % 2.
@@ -63,8 +63,8 @@ DEVICE void wait_barrier(uint32_t barrier, int parity) {
     } while (!over);
 }
 
-/* Begins to copy the map's box at these places, in elements, to shared memory; zeros where the matrix ends. Its bytes count
- * for the barrier. */
+/* Begins to copy the map's box at these places, in elements, to shared memory; zeros where the matrix ends.
+ * Its bytes count for the barrier. */
 DEVICE void copy_tile(uint32_t to, const tensor_map *map, int x, int y, int first_batch, int second_batch,
                       uint32_t barrier) {
     NR_ASM(
@@ -84,7 +84,8 @@ DEVICE void commit_stores() { NR_ASM("cp.async.bulk.commit_group;" :: : "memory"
 /* Waits until this thread's stores have read shared memory. */
 DEVICE void wait_stores() { NR_ASM("cp.async.bulk.wait_group.read 0;" :: : "memory"); }
 
-/* ---- products ------------------------------------------------------------------------------------------------------ */
+/* ---- products
+ * ------------------------------------------------------------------------------------------------------ */
 
 /* Before the first wgmma of a run: registers and shared memory are as they should be. */
 DEVICE void begin_products() { NR_ASM("wgmma.fence.sync.aligned;" :: : "memory"); }
@@ -126,8 +127,8 @@ template <int pending> DEVICE void wait_products() {
         NR_WGMMA_TYPE("8", "tf32", NR_ALONG_K, __VA_ARGS__)
 #define NR_WGMMA_TYPE(k, type, layout, ...) NR_WGMMA(k, type, layout, __VA_ARGS__)
 
-/* d = a b, plus d where keep, over 32 bytes of k. The tiles are described by describe_tile(); across: a tile's rows are of
- * k, not of m or n, which float32 (TF32, the first 19 bits) does not allow. */
+/* d = a b, plus d where keep, over 32 bytes of k. The tiles are described by describe_tile(); across: a tile's rows are
+ * of k, not of m or n, which float32 (TF32, the first 19 bits) does not allow. */
 template <class D, bool across_a, bool across_b>
 DEVICE void wgmma(float (&d)[32], uint64_t a_tile, uint64_t b_tile, bool keep) {
     NR_WGMMA_OF(D, "64", NR_TO_31, "%32", "%33", "%34", "%35", "%36", NR_SUMS_32(0));
@@ -148,8 +149,8 @@ DEVICE void wgmma(float (&d)[128], uint64_t a_tile, uint64_t b_tile, bool keep) 
 #undef NR_ASM
 #endif
 
-/* A tile at an address of shared memory, as wgmma wants it told: 1024 bytes from 8 rows to the next 8; of a tile across,
- * 64 columns wide, `leading` bytes from one to the next. */
+/* A tile at an address of shared memory, as wgmma wants it told: 1024 bytes from 8 rows to the next 8; of a tile
+ * across, 64 columns wide, `leading` bytes from one to the next. */
 DEVICE uint64_t describe_tile(uint32_t at, int leading) {
     const uint64_t swizzle_128 = 1;
     return (uint64_t)((at & 0x3ffff) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(1024 >> 4) << 32 |

@@ -72,8 +72,8 @@ typedef struct nr_chain {
 } nr_chain;
 
 /* What a backend provides for chains. With by_element there are no tiles: a thread computes all calls for one element,
- * or, where the chain has rows, threads together for one row. nr_chain.size and nr_link.step then have all loops, those of
- * a row first, tiles is the number of elements or rows, and buffers are numbers of registers. */
+ * or, where the chain has rows, threads together for one row. nr_chain.size and nr_link.step then have all loops, those
+ * of a row first, tiles is the number of elements or rows, and buffers are numbers of registers. */
 typedef struct nr_chain_runner {
     bool by_element;
     /* Whether a call may belong to a chain that begins with `first`; NULL: any may. */

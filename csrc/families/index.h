@@ -11,7 +11,8 @@
  * CPU NR_OFFSETS has compared those of a write in place before, and `checked` ones, which do not wrap any more.
  * NR_SCATTER runs in the order of the nest: of several writes to one element the last one stays.
  * NR_OFFSETS: element of 0 = that of 2 (data NULL: 0) + index * axis_stride, all int64; without 0 (data NULL) it only
- * compares. A negative index counts from the end of axis_size if it wraps. One out of range makes the call fail on the CPU; the message names the dimension.
+ * compares. A negative index counts from the end of axis_size if it wraps. One out of range makes the call fail on the
+ * CPU; the message names the dimension.
  * NR_COUNT and the kinds after it have an nr_nonzero_plan. */
 typedef enum nr_index_kind {
     NR_GATHER,

@@ -9,8 +9,8 @@
 enum nr_float32_precision { NR_PRECISION_FLOAT32, NR_PRECISION_IEEE, NR_PRECISION_TF32, NR_PRECISION_COUNT };
 
 /* c[m][n] = sum over k of a[m][k] b[k][n], plus bias[n] if there is one, for each item of the batch; then the epilogue,
- * if the call has a kernel, of a UNARY row (c is dense then). With a residual, dense as c is, c is beta residual + alpha
- * times that sum. Strides count elements; c has column stride 1. Batch strides: operand 0 is c, 1 a, 2 b. */
+ * if the call has a kernel, of a UNARY row (c is dense then). With a residual, dense as c is, c is beta residual +
+ * alpha times that sum. Strides count elements; c has column stride 1. Batch strides: operand 0 is c, 1 a, 2 b. */
 NR_PLAN(nr_matmul_plan, NUM(int64_t, m, n, k), NUM(int64_t, a_row, a_col, b_row, b_col, c_row),
         IN(const void *, a, b, bias, residual), NUM(double, alpha, beta), OUT(void *, c),
         NUM(int32_t, precision), /* an nr_float32_precision */

@@ -6,7 +6,8 @@
 #include "../core/fields.h"
 #include "../norch.h"
 
-/* Whether sums of squares in T may have lost a variance that is added to eps: float overflows, or the squares vanish. */
+/* Whether sums of squares in T may have lost a variance that is added to eps: float
+ * overflows, or the squares vanish. */
 #define NR_IS_OUT_OF_RANGE(T, variance, eps) \
     (sizeof(T) == sizeof(float) && (!((variance) < 1e30) || ((variance) < 1e-30 && (eps) < 1e-24)))
 

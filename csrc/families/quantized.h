@@ -4,7 +4,8 @@
  *   8 bits  int8:   one a byte
  *   4 bits  uint8:  16 bytes a block: byte i has integer i of the block in its low half, and integer i + 16 in its
  *                   high half, each plus 8
- *   scale   float32 (n, groups): integer (j, c) stands for scale[j][c / group] times it; group: a power of two from 32 */
+ *   scale   float32 (n, groups): integer (j, c) stands for scale[j][c / group] times it; group: a
+ *                   power of two from 32 */
 #ifndef NR_FAMILIES_QUANTIZED_H
 #define NR_FAMILIES_QUANTIZED_H
 
@@ -16,8 +17,8 @@
 #define NR_QUANTIZED_PART 2048 /* columns of a group whose products with integers are summed as integers at most */
 
 /* LINEAR: y[m][n] = sum over k of x[m][k] w[n][k], plus bias[n] if there is one. WEIGHT: y[n][k] = w[n][k]; m is 1.
- * DYNAMIC: LINEAR with 8-bit integers in place of x, the nearest to x[m][k] / s, times the scale s of their row. All are
- * contiguous, and float32 but for the weight. */
+ * DYNAMIC: LINEAR with 8-bit integers in place of x, the nearest to x[m][k] / s, times the scale s of their row. All
+ * are contiguous, and float32 but for the weight. */
 typedef enum nr_quantized_kind { NR_QUANTIZED_LINEAR, NR_QUANTIZED_WEIGHT, NR_QUANTIZED_DYNAMIC } nr_quantized_kind;
 NR_PLAN(nr_quantized_plan, NUM(int64_t, m, n, k, groups), NUM(int32_t, bits, shift), /* group: 1 << shift blocks */
         IN(const void *, x, weight, scale, bias), OUT(void *, y), SIZES(p->m, p->n, p->k));

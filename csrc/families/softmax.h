@@ -5,8 +5,8 @@
 #include "../core/fields.h"
 #include "../norch.h"
 
-/* All dense, (outer, n, inner), normalised along n. forward: out = the result for x. backward: out = the gradient of the
- * input, from x, which is the gradient of the result, and the result. */
+/* All dense, (outer, n, inner), normalised along n. forward: out = the result for x. backward: out = the gradient of
+ * the input, from x, which is the gradient of the result, and the result. */
 typedef enum nr_softmax_kind {
     NR_SOFTMAX_FORWARD,
     NR_LOG_SOFTMAX_FORWARD,

@@ -57,16 +57,16 @@ int32_t nr_attention_run(nr_attention_kind kind, nr_attention_plan *plan, const 
     const int32_t rows = q->ndim - 2, columns = rows + 1;
     int32_t status = NORCH_OK;
     for (int o = 0; o < NR_ATTENTION_OPERANDS && status == NORCH_OK; o++) {
-        const norch_tensor *one = x[o];
-        if (!one) continue;
+        const norch_tensor *operand = x[o];
+        if (!operand) continue;
         const bool read = o < NR_ATTENTION_OUT || (o == NR_ATTENTION_OUT && kind == NR_ATTENTION_FUSED_BACKWARD);
-        if (read && !fits(one)) one = copy[o] = norch_clone(one);
-        if (!one) {
+        if (read && !fits(operand)) operand = copy[o] = norch_clone(operand);
+        if (!operand) {
             status = NORCH_ERROR_MEMORY;
             break;
         }
-        *(const void **)fields[o] = one->data;
-        lay_out(plan, o, one);
+        *(const void **)fields[o] = operand->data;
+        lay_out(plan, o, operand);
     }
     plan->queries = q->shape[rows];
     plan->width = q->shape[columns];
@@ -114,15 +114,16 @@ static norch_tensor *expanded(const char *op, const norch_tensor *mask, const no
 }
 
 /* Puts the mask, a view of which `mask` keeps, and dropout into the plan: these kinds have them on the CPU alone. */
-static int32_t take_options(const char *op, nr_attention_plan *plan, const norch_tensor **x, const norch_tensor *given,
-                            norch_tensor **mask, const norch_tensor *seed, double dropout) {
+static int32_t take_options(const char *op, nr_attention_plan *plan, const norch_tensor **x,
+                            const norch_tensor *mask_in, norch_tensor **mask, const norch_tensor *seed,
+                            double dropout) {
     const norch_tensor *q = x[NR_ATTENTION_Q], *k = x[NR_ATTENTION_K];
-    if ((given || seed) && q->device_type != NORCH_CPU)
+    if ((mask_in || seed) && q->device_type != NORCH_CPU)
         return nr_fail(NORCH_ERROR_DEVICE, "%s: a mask and dropout are for the CPU, not for %s", op, nr_device_name(q));
     NR_TRY(nr_attention_check_dropout(op, q, seed, dropout));
-    if (given) {
-        if (!(*mask = expanded(op, given, q, k->shape[k->ndim - 2]))) return norch_last_error_kind();
-        plan->mask_is_bool = given->dtype == NORCH_BOOL;
+    if (mask_in) {
+        if (!(*mask = expanded(op, mask_in, q, k->shape[k->ndim - 2]))) return norch_last_error_kind();
+        plan->mask_is_bool = mask_in->dtype == NORCH_BOOL;
     }
     x[NR_ATTENTION_MASK] = *mask;
     plan->seed = seed ? seed->data : NULL;

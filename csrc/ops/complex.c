@@ -60,7 +60,7 @@ norch_tensor *nr_whole(norch_tensor *parts) {
 
 norch_tensor *nr_part(const norch_tensor *x, int32_t which) {
     NR_OWNED norch_tensor *parts = norch_view_as_real(x);
-    norch_tensor *one = parts ? nr_make_view(parts, x->ndim, parts->shape, parts->strides, which) : NULL;
-    if (one) one->dtype = parts->dtype;
-    return one;
+    norch_tensor *part = parts ? nr_make_view(parts, x->ndim, parts->shape, parts->strides, which) : NULL;
+    if (part) part->dtype = parts->dtype;
+    return part;
 }

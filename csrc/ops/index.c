@@ -362,10 +362,10 @@ static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int
     view.ndim = ndim;
     view.numel = 1;
     for (int32_t d = 0; d < ndim; d++) {
-        const int32_t own = d - lead - (broadcast - x->ndim);
-        const bool moves = d >= lead && d < lead + broadcast && own >= 0 && x->shape[own] != 1;
+        const int32_t x_axis = d - lead - (broadcast - x->ndim);
+        const bool moves = d >= lead && d < lead + broadcast && x_axis >= 0 && x->shape[x_axis] != 1;
         view.shape[d] = shape[d];
-        view.strides[d] = moves ? x->strides[own] : 0;
+        view.strides[d] = moves ? x->strides[x_axis] : 0;
         view.numel *= shape[d];
     }
     view.contiguous = nr_is_contiguous(ndim, view.shape, view.strides);

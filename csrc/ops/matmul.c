@@ -25,8 +25,8 @@ int32_t norch_set_float32_precision(int64_t precision) {
 static int32_t batch_dims(const norch_tensor *x) { return x->ndim > 2 ? x->ndim - 2 : 0; }
 
 static int64_t batch_stride(const norch_tensor *x, int32_t d) {
-    int32_t own = batch_dims(x) - 1 - d;
-    return own < 0 || x->shape[own] == 1 ? 0 : x->strides[own];
+    int32_t axis = batch_dims(x) - 1 - d;
+    return axis < 0 || x->shape[axis] == 1 ? 0 : x->strides[axis];
 }
 
 /* Refuses different dtypes, and bool. */

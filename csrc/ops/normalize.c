@@ -51,7 +51,8 @@ static int32_t dtype_of_affine(int32_t rows, const norch_tensor *weight, const n
     return fits ? rows : nr_wide(rows);
 }
 
-/* Runs on x, g, weight and bias (or NULL), of which those that are not contiguous, or not of their dtypes, are copied. */
+/* Runs on x, g, weight and bias (or NULL), of which those that are not contiguous, or
+ * not of their dtypes, are copied. */
 static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int64_t axes, nr_normalize_plan *plan) {
     const norch_tensor *x = operands[0];
     const span of = weighted(x, axes);
@@ -104,21 +105,21 @@ static int32_t run_backward(const norch_tensor *operands[4], norch_tensor *const
                             nr_normalize_plan *plan) {
     const int32_t dtypes[] = {dtype_of_rows(operands[0]), plan->affine_dtype};
     void **data[] = {&plan->grad_x, &plan->grad_affine};
-    norch_tensor *made[2] = {0};
+    norch_tensor *dense[2] = {0};
     int32_t status = NORCH_OK;
     for (int i = 0; i < 2 && status == NORCH_OK; i++) {
         if (!out[i]) continue;
-        made[i] =
+        dense[i] =
             out[i]->dtype == dtypes[i] ? nr_retained(out[i]) : nr_make(out[i]->ndim, out[i]->shape, dtypes[i], out[i]);
-        if (made[i])
-            *data[i] = made[i]->data;
+        if (dense[i])
+            *data[i] = dense[i]->data;
         else
             status = norch_last_error_kind();
     }
     if (status == NORCH_OK) status = run(NR_NORMALIZE_BACKWARD, operands, axes, plan);
     for (int i = 0; i < 2 && status == NORCH_OK; i++)
-        if (out[i] && made[i]->storage != out[i]->storage) status = nr_copy_into(out[i], made[i]);
-    nr_release_all(2, made);
+        if (out[i] && dense[i]->storage != out[i]->storage) status = nr_copy_into(out[i], dense[i]);
+    nr_release_all(2, dense);
     return status;
 }
 

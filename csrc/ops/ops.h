@@ -24,8 +24,8 @@ int32_t nr_check_divisors(const norch_tensor *divisors);
 
 /* numbers */
 static inline bool nr_is_integer(int32_t dtype) { return nr_dtypes[dtype].kind == 'i' || nr_dtypes[dtype].kind == 'u'; }
-/* Checks the Python integers among the operands of a call on an integer dtype but int64 (mark: follows the name in messages).
- * by_value: one is out of the range of the dtype, and the call is to be computed in int64. */
+/* Checks the Python integers among the operands of a call on an integer dtype but int64 (mark: follows the name in
+ * messages). by_value: one is out of the range of the dtype, and the call is to be computed in int64. */
 int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
                          bool *by_value);
 /* Checks that a dtype holds x, if x is a Python number. */

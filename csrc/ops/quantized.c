@@ -1,5 +1,6 @@
-/* quantized: checks and plans of products with weights of 8-bit and 4-bit integers. The size of a group follows from the
- * number of scales of a row: groups are powers of two from a block on, so that no two sizes give the same number. */
+/* quantized: checks and plans of products with weights of 8-bit and 4-bit integers. The size of a
+ * group follows from the number of scales of a row: groups are powers of two from a block on, so that
+ * no two sizes give the same number. */
 #include "../families/quantized.h"
 #include "ops.h"
 

@@ -85,8 +85,8 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
 norch_tensor *norch_randperm(uint64_t *state, int64_t n, int64_t device_type, int64_t device_index) {
     if (device_type == NORCH_META) return nr_make_on("randperm", 1, &n, NORCH_INT64, device_type, device_index);
     /* sequential, so always on the CPU */
-    norch_tensor *made = nr_make_on("randperm", 1, &n, NORCH_INT64, NORCH_CPU, 0);
-    NR_OWNED norch_tensor *y = draw(state, made, NR_PERMUTATION, NULL, 0, 0);
+    norch_tensor *identity = nr_make_on("randperm", 1, &n, NORCH_INT64, NORCH_CPU, 0);
+    NR_OWNED norch_tensor *y = draw(state, identity, NR_PERMUTATION, NULL, 0, 0);
     return y ? norch_to_device(y, device_type, device_index, 0) : NULL;
 }
 

@@ -17,12 +17,12 @@ typedef struct layer {
     bool lstm, reverse;
 } layer;
 
-static int32_t check_sized(const layer *l, const char *what, const norch_tensor *one, const norch_tensor *like,
+static int32_t check_sized(const layer *l, const char *what, const norch_tensor *x, const norch_tensor *like,
                            int32_t ndim, int64_t a, int64_t b, int64_t c) {
     const int64_t shape[] = {a, b, c};
-    NR_TRY(nr_check_real(l->op, one));
-    NR_TRY(nr_check_written(l->op, what, one, like, ndim, shape));
-    return one->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: %s is not contiguous", l->op, what);
+    NR_TRY(nr_check_real(l->op, x));
+    NR_TRY(nr_check_written(l->op, what, x, like, ndim, shape));
+    return x->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: %s is not contiguous", l->op, what);
 }
 
 /* Checks the states and what is saved for backward, and sets the sizes. */
@@ -132,8 +132,8 @@ norch_tensor *norch_recurrent_backward(const norch_tensor *optional_g_hs, const 
         carried = grad_state->data;
         int32_t status = run(&l, NR_LSTM_BACKWARD, NR_GRU_BACKWARD, &plan, h);
         nr_release(product);
-        NR_OWNED norch_tensor *one = status == NORCH_OK ? matrix_at(gates, t) : NULL;
-        product = one ? norch_matmul(one, weight, false, false) : NULL;
+        NR_OWNED norch_tensor *step = status == NORCH_OK ? matrix_at(gates, t) : NULL;
+        product = step ? norch_matmul(step, weight, false, false) : NULL;
         if (!product) return NULL;
     }
     return product;

@@ -2,20 +2,20 @@
 #include "ops.h"
 
 /* Computes the size given as -1, and checks the number of elements. */
-static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndim, const int64_t *given,
+static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndim, const int64_t *wanted,
                               int64_t *shape) {
     if (ndim < 0 || ndim > NORCH_MAX_DIMS)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld dimensions; at most %d are supported", op, (long long)ndim,
                        NORCH_MAX_DIMS);
     int64_t open = -1;
     for (int64_t i = 0; i < ndim; i++) {
-        shape[i] = given[i];
-        if (given[i] == -1 && open < 0) {
+        shape[i] = wanted[i];
+        if (wanted[i] == -1 && open < 0) {
             open = i;
             shape[i] = 1;
-        } else if (given[i] < 0) {
+        } else if (wanted[i] < 0) {
             return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s; sizes must not be negative, and only one may be -1", op,
-                           nr_shape_text((int32_t)ndim, given));
+                           nr_shape_text((int32_t)ndim, wanted));
         }
     }
     int64_t count = 0;
@@ -26,10 +26,10 @@ static int32_t complete_shape(const char *op, const norch_tensor *x, int64_t ndi
     }
     if (open >= 0 && count == 0)
         return nr_fail(NORCH_ERROR_SHAPE, "%s: the -1 in shape %s is ambiguous, as the other sizes hold no element", op,
-                       nr_shape_text((int32_t)ndim, given));
+                       nr_shape_text((int32_t)ndim, wanted));
     if (fits && open < 0 && count == x->numel) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s does not fit %lld elements of shape %s", op,
-                   nr_shape_text((int32_t)ndim, given), (long long)x->numel, nr_shape_of(x));
+                   nr_shape_text((int32_t)ndim, wanted), (long long)x->numel, nr_shape_of(x));
 }
 
 /* Strides of a view of the same elements in another shape; false if only a copy can have that shape. */
@@ -64,9 +64,9 @@ static bool reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *s
     return true;
 }
 
-norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *given) {
+norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *sizes) {
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    if (nr_check_tensor("view", x) || complete_shape("view", x, ndim, given, shape)) return NULL;
+    if (nr_check_tensor("view", x) || complete_shape("view", x, ndim, sizes, shape)) return NULL;
     if (reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
         return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
     return NR_REFUSE(NORCH_ERROR_SHAPE,
@@ -74,9 +74,9 @@ norch_tensor *norch_view(const norch_tensor *x, int64_t ndim, const int64_t *giv
                      nr_shape_of(x), nr_shape_text((int32_t)ndim, shape));
 }
 
-norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *given) {
+norch_tensor *norch_reshape(const norch_tensor *x, int64_t ndim, const int64_t *sizes) {
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    if (nr_check_tensor("reshape", x) || complete_shape("reshape", x, ndim, given, shape)) return NULL;
+    if (nr_check_tensor("reshape", x) || complete_shape("reshape", x, ndim, sizes, shape)) return NULL;
     if (reshape_strides(x->ndim, x->shape, x->strides, (int32_t)ndim, shape, strides))
         return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
     NR_OWNED norch_tensor *copy = norch_clone(x);
@@ -151,7 +151,7 @@ norch_tensor *norch_reverse_axes(const norch_tensor *x) {
     return nr_make_view(x, x->ndim, shape, strides, 0);
 }
 
-norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *given) {
+norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *wanted) {
     if (nr_check_tensor("expand", x)) return NULL;
     int64_t lead = ndim - x->ndim;
     if (ndim > NORCH_MAX_DIMS || lead < 0)
@@ -160,12 +160,12 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *g
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int64_t i = 0; i < ndim; i++) {
         int64_t size = i < lead ? 1 : x->shape[i - lead];
-        bool keep = i >= lead && (given[i] == -1 || given[i] == size);
-        if (!keep && (given[i] < 0 || size != 1))
+        bool keep = i >= lead && (wanted[i] == -1 || wanted[i] == size);
+        if (!keep && (wanted[i] < 0 || size != 1))
             return NR_REFUSE(NORCH_ERROR_SHAPE,
                              "expand: size %lld at dimension %lld cannot become %lld: shape %s to %s", (long long)size,
-                             (long long)i, (long long)given[i], nr_shape_of(x), nr_shape_text((int32_t)ndim, given));
-        shape[i] = keep ? size : given[i];
+                             (long long)i, (long long)wanted[i], nr_shape_of(x), nr_shape_text((int32_t)ndim, wanted));
+        shape[i] = keep ? size : wanted[i];
         strides[i] = keep ? x->strides[i - lead] : 0;
     }
     if (nr_check_shape("expand", ndim, shape)) return NULL;
@@ -173,10 +173,10 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *g
 }
 
 /* The sizes and strides of the axes of x that are not in a set (a bit each); returns their number. */
-static int32_t axes_but(const norch_tensor *x, uint32_t gone, int64_t *shape, int64_t *strides) {
+static int32_t axes_but(const norch_tensor *x, uint32_t removed, int64_t *shape, int64_t *strides) {
     int32_t kept = 0;
     for (int32_t i = 0; i < x->ndim; i++) {
-        if (gone >> i & 1) continue;
+        if (removed >> i & 1) continue;
         shape[kept] = x->shape[i];
         strides[kept++] = x->strides[i];
     }
@@ -185,17 +185,17 @@ static int32_t axes_but(const norch_tensor *x, uint32_t gone, int64_t *shape, in
 
 norch_tensor *norch_squeeze(const norch_tensor *x, int64_t count, const int64_t *dims) {
     if (nr_check_tensor("squeeze", x)) return NULL;
-    uint32_t gone = count < 0 ? UINT32_MAX : 0;
+    uint32_t removed = count < 0 ? UINT32_MAX : 0;
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
         if (nr_check_axis("squeeze", dims[i], x->ndim, &axis)) return NULL;
-        if (gone >> axis & 1) return NR_REFUSE(NORCH_ERROR_SHAPE, "squeeze: dimension %d appears twice", axis);
-        gone |= 1u << axis;
+        if (removed >> axis & 1) return NR_REFUSE(NORCH_ERROR_SHAPE, "squeeze: dimension %d appears twice", axis);
+        removed |= 1u << axis;
     }
     for (int32_t i = 0; i < x->ndim; i++)
-        if (x->shape[i] != 1) gone &= ~(1u << i);
+        if (x->shape[i] != 1) removed &= ~(1u << i);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
-    return nr_make_view(x, axes_but(x, gone, shape, strides), shape, strides, 0);
+    return nr_make_view(x, axes_but(x, removed, shape, strides), shape, strides, 0);
 }
 
 norch_tensor *norch_unsqueeze(const norch_tensor *x, int64_t dim) {
@@ -299,13 +299,13 @@ norch_tensor *norch_unfold(const norch_tensor *x, int64_t dim, int64_t size, int
                          (long long)size, (long long)step, axis, (long long)length);
     int64_t shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     axes_but(x, 0, shape, strides);
-    int64_t own = x->ndim ? x->strides[axis] : 1;
+    int64_t stride = x->ndim ? x->strides[axis] : 1;
     if (x->ndim) {
         shape[axis] = (length - size) / step + 1;
-        if (shape[axis] > 1) strides[axis] = own * step;
+        if (shape[axis] > 1) strides[axis] = stride * step;
     }
     shape[x->ndim] = size;
-    strides[x->ndim] = own;
+    strides[x->ndim] = stride;
     return nr_make_view(x, x->ndim + 1, shape, strides, 0);
 }
 
@@ -330,14 +330,14 @@ norch_tensor *norch_expand_reduced(const norch_tensor *x, const norch_tensor *li
     int64_t strides[NORCH_MAX_DIMS];
     int32_t from = 0;
     for (int32_t i = 0; i < like->ndim; i++) {
-        bool gone = all || reduced[i];
-        if (gone && !keepdim) {
+        bool removed = all || reduced[i];
+        if (removed && !keepdim) {
             strides[i] = 0;
             continue;
         }
-        int64_t wanted = gone ? 1 : like->shape[i];
+        int64_t wanted = removed ? 1 : like->shape[i];
         if (from >= x->ndim || x->shape[from] != wanted) break;
-        strides[i] = gone ? 0 : x->strides[from];
+        strides[i] = removed ? 0 : x->strides[from];
         from++;
     }
     if (from != x->ndim)
@@ -415,12 +415,12 @@ bool norch_overlaps_itself(const norch_tensor *x) {
     for (int32_t i = 0; i < x->ndim; i++) {
         if (x->shape[i] < 2) continue;
         int32_t at = n++;
-        int64_t own = x->strides[i] < 0 ? -x->strides[i] : x->strides[i];
-        for (; at > 0 && step[at - 1] > own; at--) {
+        int64_t stride = x->strides[i] < 0 ? -x->strides[i] : x->strides[i];
+        for (; at > 0 && step[at - 1] > stride; at--) {
             step[at] = step[at - 1];
             size[at] = size[at - 1];
         }
-        step[at] = own;
+        step[at] = stride;
         size[at] = x->shape[i];
     }
     for (int32_t i = 0; i < n && x->numel; i++) {

@@ -102,9 +102,9 @@ static void mark_copied(nr_program *program, bool wanted) {
     }
 }
 
-/* Gives slots to the calls that can have them, as offsets into program->slots from NR_ALIGNMENT on (an offset of 0 means none),
- * and returns the end of the last. Calls take random numbers in their order, so that all of them must be on this
- * device. */
+/* Gives slots to the calls that can have them, as offsets into program->slots from NR_ALIGNMENT on (an
+ * offset of 0 means none), and returns the end of the last. Calls take random numbers in their order, so
+ * that all of them must be on this device. */
 static int64_t mark_slots(nr_program *program, bool wanted) {
     int64_t end = NR_ALIGNMENT;
     for (int64_t i = 0; i < program->count; i++)

@@ -10,8 +10,8 @@
  *                                                   5, 6: folded into 4     7 mean e -> f
  *
  * A value is what one call writes to a block; a call that writes into its input makes another value. A layer begins
- * with a convolution, with a maximum over windows, or with a pointwise call that reads an image; its result is an image.
- * A later call is folded into it if
+ * with a convolution, with a maximum over windows, or with a pointwise call that reads an image; its result is an
+ * image. A later call is folded into it if
  *   - it is the batch normalisation of evaluation, or a pointwise call over elements of the same size;
  *   - nothing else reads the result of the layer so far, nor gets it as a result of the program;
  *   - all else that it reads is there before the layer begins.
@@ -19,10 +19,10 @@
  * Values that only layers read have an image alone. Those that another call reads, or that stay after the run, are also
  * stored as planes, where the call that wrote them stood. Images are blocks of the arena like others (layout.c).
  *
- * A weight is packed, and packed again after it was written to (packed.h). So that nothing else that layers read can be
- * written in between, programs that write to memory from before the recording have no layers. A weight that a call
- * computes of integers (families/quantized.h) is computed while it is packed, and the call is dead if nothing else reads
- * the weight. */
+ * A weight is packed, and packed again after it was written to (packed.h). So that nothing else that layers read
+ * can be written in between, programs that write to memory from before the recording have no layers. A weight
+ * that a call computes of integers (families/quantized.h) is computed while it is packed, and the call is dead
+ * if nothing else reads the weight. */
 #include <string.h>
 
 #include "../core/error.h"

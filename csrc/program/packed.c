@@ -1,5 +1,5 @@
-/* packed: see packed.h. The list, and the ranges of memory, are changed and read with the interpreter's lock held; numbers
- * are packed in the middle of runs, without it, and have a lock of their own. */
+/* packed: see packed.h. The list, and the ranges of memory, are changed and read with the interpreter's lock held;
+ * numbers are packed in the middle of runs, without it, and have a lock of their own. */
 #include "packed.h"
 
 #include <pthread.h>

@@ -8,9 +8,9 @@
 /* Bytes of the plan of a call, without the arrays that it points at; 0: the call cannot be recorded. */
 size_t nr_plan_bytes(const nr_call *call);
 
-/* What to call, unless it is NULL: for each address of a tensor in a plan, if it is not NULL; for the numbers that decide
- * what the call does; for each array that the plan points at, and each nest, before what is in them; and for the sizes
- * to show to a user, of which the last are meant. */
+/* What to call, unless it is NULL: for each address of a tensor in a plan, if it is not NULL; for the numbers that
+ * decide what the call does; for each array that the plan points at, and each nest, before what is in them; and for the
+ * sizes to show to a user, of which the last are meant. */
 typedef struct nr_plan_visitor {
     void (*address)(void *context, void **at, bool written);
     void (*numbers)(void *context, const void *at, size_t bytes);

@@ -307,8 +307,8 @@ static void name_uses(nr_program *program) {
     }
 }
 
-/* Finds the results that runs can write into new memory, and lists their uses. Excluded are those that one part gives and
- * the other uses, and those on a device, as addresses in graphs are fixed. */
+/* Finds the results that runs can write into new memory, and lists their uses. Excluded are those that one part gives
+ * and the other uses, and those on a device, as addresses in graphs are fixed. */
 static int32_t find_fresh(nr_program *program) {
     if (program->backend && program->backend->device) return NORCH_OK;
     for (int64_t b = 0; b < program->block_count; b++) {

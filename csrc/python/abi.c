@@ -1,5 +1,5 @@
-/* abi: see abi.h. On Windows the symbols of Python come from the library of the process that has them: python3.dll has those
- * of the stable ABI, and takes them from python310.dll, python311.dll ..., which has all. */
+/* abi: see abi.h. On Windows the symbols of Python come from the library of the process that has them: python3.dll has
+ * those of the stable ABI, and takes them from python310.dll, python311.dll ..., which has all. */
 #ifdef _WIN32
 #include "abi.h"
 

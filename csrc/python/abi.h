@@ -94,7 +94,7 @@ typedef struct nr_method {
 #define PYTHON(result, name, ...) extern result name(__VA_ARGS__) NR_OF_PYTHON
 #define PYTHON_OBJECT(name) extern void *name NR_OF_PYTHON
 #define PYTHON_STRUCT(name) extern nr_object name NR_OF_PYTHON
-#define NR_AT(name) (&name) /* the address of an object of Python */
+#define NR_AT(name) (&name) /* the address of a Python object */
 #endif
 #include "symbols.def"
 #undef PYTHON

@@ -75,19 +75,19 @@ NR_BUILTIN(to_array) {
         strides[i] = (nr_ssize)(held->strides[i] * nr_size_of(held->dtype));
     }
     typedef void *(*make)(void *, int, const nr_ssize *, int, const nr_ssize *, void *, int, int, void *);
-    void *made =
+    void *result =
         (*(const make *)(const void *)&table[NEW])(table[ARRAY_TYPE], held->ndim, shape, number, strides, held->data, 0,
                                                    norch_overlaps_itself(held) ? 0 : WRITEABLE, NULL);
     typedef int (*set)(void *, void *);
-    if (!made) {
+    if (!result) {
         norch_release(held);
         return NULL;
     }
-    if ((*(const set *)(const void *)&table[SET_BASE_OBJECT])(made, held)) { /* it has released held */
-        Py_DecRef(made);
+    if ((*(const set *)(const void *)&table[SET_BASE_OBJECT])(result, held)) { /* it has released held */
+        Py_DecRef(result);
         return NULL;
     }
-    return made;
+    return result;
 }
 
 static void release_array(void *object) { Py_DecRef(object); }

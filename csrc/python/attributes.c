@@ -4,8 +4,8 @@
 #include "../core/tensor.h"
 #include "calls.h"
 
-/* What set_attributes() has given: the class of shapes, a tuple of dtypes by number, the device that is the CPU, and a
- * function of a tensor, for its device where that is another. */
+/* Set by set_attributes(): the class of shapes, a tuple of dtypes by number, the device of the CPU, and a function that
+ * returns the device of a tensor elsewhere. */
 static struct {
     void *size, *dtypes, *cpu, *device_of;
     bool is_bare; /* whether an instance of size holds no more than its items: since Python 3.14 tuples cache a hash */
@@ -38,7 +38,7 @@ static void *tuple_of(int64_t count, const int64_t *of_header, void *class) {
     return tuple;
 }
 
-/* plain, a tuple that is given away, as an instance of the class of shapes. */
+/* An instance of the class of shapes made from plain, a tuple; takes the reference to it. */
 static void *as_size(void *plain) {
     void *size = plain ? PyObject_CallFunctionObjArgs(attributes.size, plain, NULL) : NULL;
     if (plain) Py_DecRef(plain);
@@ -51,7 +51,7 @@ static void *size_item(void *shape, void *index) {
     if (((nr_object *)index)->type != (void *)NR_AT(PySlice_Type)) {
         const nr_ssize i = PyNumber_AsSsize_t(index, PyExc_IndexError);
         if (i == -1 && PyErr_Occurred()) return NULL;
-        return Py_XNewRef(PyTuple_GetItem(shape, i < 0 ? i + count : i)); /* which raises outside */
+        return Py_XNewRef(PyTuple_GetItem(shape, i < 0 ? i + count : i)); /* raises out of range */
     }
     nr_ssize start, stop, step;
     if (PySlice_Unpack(index, &start, &stop, &step) < 0) return NULL;
@@ -66,7 +66,7 @@ static void *size_item(void *shape, void *index) {
 NR_BUILTIN(size_base) {
     nr_slot slots[] = {
         {NR_SLOT_BASE, (void *)NR_AT(PyTuple_Type)}, {NR_SLOT_SUBSCRIPT, (void *)(uintptr_t)size_item}, {0, NULL}};
-    nr_spec spec = {"norch.SizeBase", 0, 0, NR_TYPE_DEFAULT | NR_TYPE_BASE, slots}; /* of the size of a tuple */
+    nr_spec spec = {"norch.SizeBase", 0, 0, NR_TYPE_DEFAULT | NR_TYPE_BASE, slots}; /* as large as a tuple */
     return PyType_FromSpec(&spec);
 }
 

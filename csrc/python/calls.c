@@ -164,7 +164,7 @@ NR_BUILTIN(bind_numbers) {
     return Py_NewRef(NR_NONE);
 }
 
-/* A new reference to the tensor that is kept for a Python number; NULL for other objects, and where none is kept. */
+/* A new reference to the cached tensor of a Python number; NULL for other objects, and if none is cached. */
 static void *tensor_of_number(void *x) {
     const void *type = ((const nr_object *)x)->type;
     void *tensors = NULL;
@@ -191,15 +191,15 @@ NR_BUILTIN(bind_outliving) {
 
 static void *parameter_class; /* NULL before norch.nn is imported */
 
-/* set_parameter(class): a class of tensors that override nothing, and so are computed with as plain ones. */
+/* set_parameter(class): a class of tensors that override nothing, so that calls take them as plain ones. */
 NR_BUILTIN(set_parameter) {
     if (!nr_counted("set_parameter", 1, n)) return NULL;
     parameter_class = Py_NewRef(args[0]); /* for the life of the process */
     return Py_NewRef(NR_NONE);
 }
 
-/* Puts what calls take into the places of a row's inputs: of numbers beside a tensor the tensors that are kept. Returns
- * how many of those must be released; -1 where the caller has to convert an input. */
+/* Fills the inputs of a row with tensors; numbers beside a tensor become their cached tensors. Returns how many of
+ * these must be released; -1 if the caller has to convert an input. */
 static int32_t take_inputs(void *const *args, int64_t inputs, void **taken, void **converted) {
     int32_t count = 0;
     for (int64_t i = 0; i < inputs; i++) {
@@ -217,8 +217,9 @@ static int32_t take_inputs(void *const *args, int64_t inputs, void **taken, void
     return count;
 }
 
-/* The call of a form of row on `inputs` tensors and further arguments, with its node. converts: the caller converts what
- * is neither a tensor nor a number that is kept, or what autocast casts, and calls again, as in an override mode; it gets NotImplemented. */
+/* The call of a form of row on `inputs` tensors and further arguments, with its node. If converts, the call returns
+ * NotImplemented for arguments that are neither tensors nor cached numbers, for those that autocast casts, and in an
+ * override mode; the caller then converts them and calls again. */
 static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *args,
                              nr_ssize n) {
     void *arguments[6] = {row->held[ROW_OP]}, *converted[2] = {NULL};
@@ -302,8 +303,8 @@ static nr_method forms[][2] = {
 };
 
 /* operation(form, op, node_class or None, its selections, the modes of autocast in which it casts): two functions of a
- * row. The first gives NotImplemented where an input is no Tensor or Parameter, or autocast may cast it, for the
- * caller to convert; the second takes what was converted. Of a form that writes ("unary_into"): one function. */
+ * row. The first returns NotImplemented if an input is no Tensor or Parameter, or if autocast may cast it, so that the
+ * caller converts it; the second takes the converted inputs. For a form that writes ("unary_into"): one function. */
 NR_BUILTIN(operation) {
     static void *class;
     static nr_member none[] = {{NULL, 0, 0, 0, NULL}};

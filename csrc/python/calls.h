@@ -37,8 +37,7 @@ static inline norch_tensor *nr_take_tensor(const char *name, void *from) {
     return from;
 }
 
-/* A tensor of which only the shape and the dtype are read, so that a batched one, with those of a sample, is taken
- * too. */
+/* A tensor of which only the shape and dtype are read; a batched one is taken too, with the shape of a sample. */
 static inline norch_tensor *nr_take_header(const char *name, void *from) {
     return nr_is_tensor(from) ? from : (nr_refuse(name, "a tensor", from), NULL);
 }
@@ -97,8 +96,8 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(mpi_all_reduce)      \
     ROW(lapack)
 
-/* The result of a call of which an argument was refused: NULL if an error is set; otherwise the argument is a batched
- * tensor, and the result is that of the batching rule of the call. */
+/* The result of a call that refused an argument: NULL if an error is set; otherwise the argument is a batched tensor,
+ * and the result is that of the batching rule of the call. */
 void *nr_stopped(const char *name, void *const *args, int64_t n) __attribute__((cold));
 
 /* For norch.profiler: see profile.c. */

@@ -42,9 +42,9 @@ static bool take_columns(const char *name, void *from, int width, columns *to) {
         if (!good) break;
         to->column[c] = (to->memory ? to->memory : to->own) + c * count;
         for (int64_t k = 0; good && k < count; k++) {
-            tensor one = NULL;
-            good = take_tensor(name, PyTuple_GetItem(to->tuples[c], k), &one);
-            to->column[c][k] = one;
+            tensor x = NULL;
+            good = take_tensor(name, PyTuple_GetItem(to->tuples[c], k), &x);
+            to->column[c][k] = x;
         }
     }
     if (rows) Py_DecRef(rows);

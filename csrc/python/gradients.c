@@ -1,5 +1,5 @@
-/* gradients: calls the gradient functions of a node (norch/autograd/derivative.py) with what the node saved, after a
- * check that nobody has freed it, or written to it since. */
+/* gradients: calls the gradient functions of a node (norch/autograd/derivative.py) with its saved values, after a check
+ * that these were neither freed nor written to since. */
 #include "../core/tensor.h"
 #include "calls.h"
 #include "node.h"
@@ -26,7 +26,7 @@ static bool is_intact(void *check, const nr_holder *node, void *value, bool hold
     return written == 0 || done;
 }
 
-/* A value for a gradient function: a new reference. A result gets its history back where the gradient is recorded. */
+/* A value for a gradient function: a new reference. A result gets its history back if the gradient is recorded. */
 static void *value_of(void *row, nr_holder *node, void *saved, int code) {
     void *value = PyTuple_GetItem(saved, code & (NR_READS_RESULT - 1));
     if (!value) return NULL;
@@ -55,8 +55,8 @@ static int is_wanted(void *edge, void *needed) {
     return needed ? PySet_Contains(needed, edge) : 1;
 }
 
-/* Of a node, g and perhaps a set of nodes: the gradient for each edge, None where that is None or not in the set, or
- * nothing gives one. */
+/* A function of a node, g and perhaps a set of nodes: the gradients for the edges. One is None if the edge is None or
+ * not in the set, or if the input has no gradient function. */
 static void *call(void *row, void *const *args, nr_ssize n) {
     if (n != 3 && !nr_counted("propagate", 2, n)) return NULL;
     if (!nr_is_node_class(((const nr_object *)args[0])->type)) return nr_refuse("propagate", "a node", args[0]), NULL;
@@ -85,9 +85,10 @@ static void *call(void *row, void *const *args, nr_ssize n) {
     return grads;
 }
 
-/* gradients(functions, codes, check): a function of a node and g, and of the nodes that are needed, if not all are. functions: of each input, or None. codes: a text
- * for each, of a character for each parameter after g: its position in what is saved, with NR_READS_RESULT and
- * NR_READS_HOLDER. check(node, value) raises if a saved tensor was freed or written to; None: there are none. */
+/* gradients(functions, codes, check): a function of a node and g, and of the nodes that are needed, if not all are.
+ * functions: of each input, or None. codes: a text for each, of a character for each parameter after g: its position in
+ * what is saved, with NR_READS_RESULT and NR_READS_HOLDER. check(node, value) raises if a saved tensor was freed or
+ * written to; None: there are none. */
 NR_BUILTIN(gradients) {
     static nr_method method = {"propagate", call, NR_METHOD_FASTCALL, NULL};
     if (!nr_counted("gradients", 3, n)) return NULL;

@@ -49,8 +49,8 @@ NR_BUILTIN(guard_class) {
     return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods}, (nr_slot){0, NULL});
 }
 
-/* call_locked(lock, function, argument): function(argument) while the lock is taken. In Python 3.14 a `with lock` may be
- * interrupted when the lock is taken already, and then never releases it. */
+/* call_locked(lock, function, argument): function(argument) while the lock is taken. In Python 3.14 a `with lock` may
+ * be interrupted when the lock is taken already, and then never releases it. */
 NR_BUILTIN(call_locked) {
     if (!nr_counted("call_locked", 3, n)) return NULL;
     static void *acquire, *release;

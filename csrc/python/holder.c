@@ -42,9 +42,9 @@ static void dealloc(nr_holder *self) {
     depth++;
     free_one(self);
     while (depth == 1 && waiting) {
-        nr_holder *one = waiting;
-        waiting = one->next;
-        free_one(one);
+        nr_holder *holder = waiting;
+        waiting = holder->next;
+        free_one(holder);
     }
     depth--;
 }

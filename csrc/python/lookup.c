@@ -5,10 +5,10 @@
 #define IS_CLASS (1u << 31)
 #define WORDS 32 /* of a class that may hold the slot: the structure PyTypeObject is longer */
 
-/* ordinary_lookup(class): instances look attributes up as those of a class without __getattr__ do, at the speed of
- * these, although the class has inherited a function of this name: it is there to be called, as by
- * super().__getattr__(name). Python sets the slot anew where the class gets another __getattr__. The slot is the word
- * of the class that PyType_GetSlot() gives; a class in which that is not one word stays as it is. */
+/* ordinary_lookup(class): instances look attributes up as fast as those of a class without __getattr__, although the
+ * class has inherited that function, which is there for calls such as super().__getattr__(name). Python sets the slot
+ * again if the class gets another __getattr__. The slot is found as the word of the class that PyType_GetSlot()
+ * returns; a class in which no single word matches stays as it is. */
 NR_BUILTIN(ordinary_lookup) {
     if (!nr_counted("ordinary_lookup", 1, n)) return NULL;
     if (!(PyType_GetFlags(((nr_object *)args[0])->type) & IS_CLASS)) {

@@ -1,6 +1,6 @@
-/* method: the methods and operators of Tensor that are rows of ops.def. x.exp() and a + b call the row at once. Where that
- * gives NotImplemented, as for numbers, subclasses, in autocast or in an override mode, the function of Python does the
- * call, which is also what Tensor.exp is. */
+/* method: the methods and operators of Tensor that are rows of ops.def. x.exp() and a + b call the row directly. If it
+ * returns NotImplemented, as for numbers, subclasses, in autocast or in an override mode, they call the Python
+ * function, which is also the value of Tensor.exp. */
 #include <stddef.h>
 
 #include "calls.h"
@@ -11,7 +11,7 @@ typedef struct method {
     nr_object object;
     void *(*vectorcall)(void *self, void *const *args, size_t count, void *names);
     nr_builtin call;
-    void *row, *function; /* self of `call`; the function of Python */
+    void *row, *function; /* self of `call`; the Python function */
     nr_ssize inputs;
 } method;
 
@@ -26,7 +26,7 @@ static void *call(void *self, void *const *args, size_t count, void *names) {
     return PyObject_Vectorcall(m->function, args, (size_t)n, names);
 }
 
-/* Tensor.exp, or x.exp without a call: those of the function. */
+/* Tensor.exp, or x.exp without a call: the function, or its bound method. */
 static void *get(void *self, void *instance, void *owner) {
     static void *name;
     void *function = ((const method *)self)->function;
@@ -35,7 +35,7 @@ static void *get(void *self, void *instance, void *owner) {
     return PyObject_CallMethodObjArgs(function, name, instance, owner, NULL);
 }
 
-/* method(call, function, inputs): call is one that operation() made; takes that many tensors. */
+/* method(call, function, inputs): call is one that operation() made; inputs is how many tensors it takes. */
 NR_BUILTIN(method) {
     static void *class;
     static nr_member members[] = {

@@ -1,7 +1,8 @@
-/* modes: the object `mode` of norch/autograd/grad_mode.py. Of each thread are its attributes `enabled`, whether operations
- * are recorded; `autocast`, the setting of autocast, or None; and `overridden`, whether it is within a TorchFunctionMode. Of the process is `anomaly`, what anomaly mode does, or
- * None; and `casting`, whether autocast is on in any thread: a slot, which functions of Python read in the least time. One
- * call sets each, so that no exception between two bytecodes leaves half of a change. */
+/* modes: the object `mode` of norch/autograd/grad_mode.py. Each thread has its own attributes `enabled`, whether
+ * operations are recorded; `autocast`, the setting of autocast, or None; and `overridden`, whether it is within a
+ * TorchFunctionMode. All threads share `anomaly`, the function of anomaly mode, or None; and `casting`, whether
+ * autocast is on in any thread, a slot, because Python functions read slots fastest. One call sets each attribute, so
+ * that an exception between two bytecodes cannot leave half of a change. */
 #include "modes.h"
 
 #include <stddef.h>
@@ -15,7 +16,7 @@ typedef struct object {
 
 static _Thread_local int modes; /* 0 in a new thread, which records */
 static _Thread_local void *setting;
-static int64_t casting; /* threads that do */
+static int64_t casting; /* how many threads cast */
 static void *anomaly;   /* called for the stack of the user's call, or NULL */
 
 int nr_modes(void) { return anomaly ? modes | NR_TRACED : modes; }
@@ -27,7 +28,7 @@ void *nr_stack_of_call(void) {
     return stack;
 }
 
-/* An attribute that is a bit of this thread, or its opposite. */
+/* An attribute that is a bit of this thread's modes, or its opposite. */
 typedef struct bit {
     const char *name;
     int bit;
@@ -54,7 +55,8 @@ static void *get_autocast(void *self, void *context) {
     return Py_NewRef(setting ? setting : NR_NONE);
 }
 
-/* value: a Setting (norch/autograd/autocast.py), whose attribute `modes` has the bits for what is cast. */
+/* value: a Setting (norch/autograd/autocast.py), whose attribute `modes` has the bits of
+ * the devices on which it casts. */
 static int set_autocast(void *self, void *value, void *context) {
     (void)context;
     if (!value) return PyErr_SetString(PyExc_TypeError, "autocast: cannot be deleted"), -1;

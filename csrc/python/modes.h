@@ -1,5 +1,4 @@
-/* modes: what applies to the operations of a thread, as bits of one word (norch/autograd/grad_mode.py, autocast.py,
- * anomaly.py). */
+/* modes: the modes of a thread as bits of one word (norch/autograd/grad_mode.py, autocast.py, anomaly.py). */
 #ifndef NR_PYTHON_MODES_H
 #define NR_PYTHON_MODES_H
 
@@ -17,7 +16,7 @@ enum {
     NR_COMPARED = NR_UNRECORDED | NR_TRACED /* by a replay; Python compares autocast */
 };
 
-/* Those of this thread. */
+/* The modes of this thread. */
 int nr_modes(void);
 
 /* In anomaly mode: the stack of the user's call, a new reference, or NULL after an exception. */

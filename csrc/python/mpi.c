@@ -11,9 +11,10 @@ typedef int (*all_reduce)(const void *, void *, int, intptr_t, intptr_t, intptr_
  * communicator on which ranks compare their calls, 0 for none; with the datatype of int64, and the operation max. */
 enum { FUNCTION, IN_PLACE, OP, COMM, AGREED, INT64, MAX, DATATYPES };
 
-/* mpi_all_reduce(x, address of the array, number): reduces x in place, and returns the status of MPI; -1, and nothing is
- * reduced, if the number that stands for the call is not that of all ranks. Does nothing and returns None if x is not contiguous, not on the CPU, batched, empty, too large for an int, or has no datatype, or if this
- * thread records. */
+/* mpi_all_reduce(x, address of the array, number): reduces x in place, and returns the status of MPI; -1, and
+ * nothing is reduced, if the number that stands for the call is not that of all ranks. Does nothing and
+ * returns None if x is not contiguous, not on the CPU, batched, empty, too large for an int, or has no
+ * datatype, or if this thread records. */
 NR_BUILTIN(mpi_all_reduce) {
     if (!nr_counted("mpi_all_reduce", 3, n)) return NULL;
     const int64_t *call = (const int64_t *)(intptr_t)PyLong_AsLongLong(args[1]);

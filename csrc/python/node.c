@@ -15,10 +15,10 @@
 static void *base_class; /* of nodes */
 static void *counter;    /* the iterator of sequence numbers */
 /* refresh(x) takes a view again from its base; view_of(x, step, arguments) is the _view of a view of a view; severed
- * and unrecorded are those of views taken under no_grad(). */
+ * and unrecorded are the _view of views taken under no_grad(). */
 static void *refresh, *view_of, *severed, *unrecorded;
-static void *history;    /* history(node): that of what the node saved as its result */
-static void *packed;     /* packed(saved), once there were hooks on what nodes save; else NULL */
+static void *history;    /* history(node): the history of the result that the node saved */
+static void *packed;     /* packed(saved), once there were hooks on saved tensors; else NULL */
 static void *view_class; /* of the _view of tensors */
 enum { VIEW_BASE, VIEW_STEPS, VIEW_NODE };
 
@@ -47,7 +47,7 @@ static void *new_node(void *class, void *arguments, void *named) {
     return make_node(class);
 }
 
-/* node._free(): forgets what it saved. */
+/* node._free(): frees its saved values. */
 static void *free_saved(void *self, void *const *args, nr_ssize n) {
     (void)args;
     nr_holder *node = self;
@@ -206,8 +206,8 @@ static void *metas_of(void *const *inputs, int64_t n) {
     return metas;
 }
 
-/* The codes of what a node saves if the gradients of these bits are wanted: SavePlan.select(), of which selections, a
- * list of the class, keeps what it returned. selections may be NULL. */
+/* The codes of the values that a node saves if the gradients of these bits are wanted: SavePlan.select(), cached in
+ * selections, a list of the class, or NULL. */
 static const char *codes_of(void *node_class, void *selections, int64_t wanted, nr_ssize *count) {
     static void *names[3];
     void *list = selections ? Py_NewRef(selections) : attribute(&names[0], "selections", node_class);
@@ -409,7 +409,7 @@ NR_BUILTIN(is_recorded) {
     return PyBool_FromLong(edges != NULL);
 }
 
-/* node_of(node_class, edges, metas, saved): a node that record() does not make. */
+/* node_of(node_class, edges, metas, saved): makes a node without record(). */
 NR_BUILTIN(node_of) {
     if (!nr_counted("node_of", 4, n) || !takes_class("node_of", args[0])) return NULL;
     nr_holder *node = make_node(args[0]);

@@ -5,17 +5,17 @@
 #include "../norch.h"
 #include "holder.h"
 
-/* What a node holds: see norch/autograd/node.py. */
+/* The fields of a node: see norch/autograd/node.py. */
 enum { NR_NODE_EDGES, NR_NODE_SEQ, NR_NODE_HOOKS, NR_NODE_METAS, NR_NODE_SAVED, NR_NODE_STACK };
 
-/* Codes of what a node saves, a character each, beside 0 (None) and the number of an input, or of another value, counted
- * from 1 on: the meta tensor of an input, and the result. */
+/* Codes of the values that a node saves, a character each, beside 0 (None) and the number of an input, or of another
+ * value, counted from 1 on: the meta tensor of an input, and the result. */
 #define NR_SAVES_META 64
 #define NR_SAVES_RESULT 127
 
-/* In a thread that records: out, with a node of node_class if a gradient is wanted; on failure NULL, and out is released.
- * inputs: n tensors or None; others: the other values that the class's SavePlan names. selections: the class's, or NULL.
- * broadcast: the engine sums and casts the gradients back to the inputs' shapes and dtypes. */
+/* In a thread that records: out, with a node of node_class if a gradient is wanted; on failure NULL, and out is
+ * released. inputs: n tensors or None; others: the other values that the class's SavePlan names. selections: the
+ * class's, or NULL. broadcast: the engine sums and casts the gradients back to the inputs' shapes and dtypes. */
 norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, void *const *inputs, int64_t n,
                         void *const *others, int64_t others_count, bool broadcast);
 
@@ -24,14 +24,16 @@ norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, v
 #define NR_READS_RESULT 32
 #define NR_READS_HOLDER 64
 
-/* What a node saved: a new reference; and a saved result, or where gradients are recorded an alias with its history. */
+/* The saved values of a node, a new reference; a saved result, or if gradients are recorded an
+ * alias of it with its history. */
 void *nr_saved_by(nr_holder *node);
 void *nr_result_of(nr_holder *node, void *saved);
 bool nr_is_node_class(void *class);
 
 /* Sets the version counter that all tensors over a storage share (norch/_tensor/handle.py) to the number `time`. */
 bool nr_note_write(norch_tensor *x, void *time);
-/* What marks a view that a replay takes of the same tensor as x, a view or not; NULL: nothing. A new reference. */
+/* The object that marks views that a replay takes of the same tensor as x, which may be a view;
+ * NULL: none. A new reference. */
 void *nr_mark_of_view(const norch_tensor *x);
 void nr_set_view(norch_tensor *x, void *view);
 /* Lets view, made of base, share its version counter; on failure the view is released. */

@@ -107,10 +107,10 @@ static void freed(nr_observer *self, norch_storage *storage) {
 static void passed(nr_observer *self, norch_tensor *x) {
     (void)self;
     if (!(profiler.flags & SHAPES) && !profiler.tell) return;
-    input *one = &seen[next_seen++ % SEEN];
-    one->data = x->data;
-    one->ndim = x->ndim;
-    memcpy(one->shape, x->shape, (size_t)x->ndim * sizeof *x->shape);
+    input *noted = &seen[next_seen++ % SEEN];
+    noted->data = x->data;
+    noted->ndim = x->ndim;
+    memcpy(noted->shape, x->shape, (size_t)x->ndim * sizeof *x->shape);
 }
 
 static void *tuple_of(int32_t n, const int64_t *values) {
@@ -167,8 +167,8 @@ static void *shapes_of(const reading *from) {
     }
     void *shapes = PyTuple_New(count);
     for (int64_t i = 0; shapes && i < count; i++) {
-        const input *one = &seen[found[count - 1 - i] % SEEN];
-        PyTuple_SetItem(shapes, i, tuple_of(one->ndim, one->shape));
+        const input *operand = &seen[found[count - 1 - i] % SEEN];
+        PyTuple_SetItem(shapes, i, tuple_of(operand->ndim, operand->shape));
     }
     return shapes;
 }
@@ -261,8 +261,8 @@ static int32_t starts(nr_observer *self, const nr_call *call) {
 }
 
 static void *object_or_none(void *object) {
-    void *one = object ? object : NR_NONE;
-    return Py_NewRef(one);
+    void *value = object ? object : NR_NONE;
+    return Py_NewRef(value);
 }
 
 static void *described(const row *r) {
@@ -404,8 +404,8 @@ NR_BUILTIN(profile_tell) {
     return none();
 }
 
-static void *described_change(const change *one) {
-    const int64_t numbers[] = {one->time, one->bytes, one->backend->device_type, one->backend->device_index};
+static void *described_change(const change *c) {
+    const int64_t numbers[] = {c->time, c->bytes, c->backend->device_type, c->backend->device_index};
     return tuple_of(4, numbers);
 }
 

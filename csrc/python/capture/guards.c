@@ -67,7 +67,8 @@ int nr_calls_true(void *callable) {
     return truth;
 }
 
-/* The following: whether all guards of a container hold; -1 after an exception. References that are found are borrowed. */
+/* The following: whether all guards of a container hold; -1 after an exception.
+ * References that are found are borrowed. */
 
 static int dict_holds(const nr_container *one) {
     for (const nr_guard *guard = one->first; guard < one->end; guard++) {

@@ -30,8 +30,8 @@ static int64_t layer_of(const nr_step *step) {
 }
 
 /* program_calls(recording, i): (family, op, dtype, whether it is dead, its position in the recording, whether it
- * belongs to the chain of the call before it, its graph, its layer, whether a layer's result is stored, sizes...) of the
- * i-th call; None past the end. */
+ * belongs to the chain of the call before it, its graph, its layer, whether a layer's result is stored, sizes...) of
+ * the i-th call; None past the end. */
 NR_BUILTIN(program_calls) {
     const nr_recording *r = nr_counted("program_calls", 2, n) ? nr_recording_of("program_calls", args[0]) : NULL;
     if (!r) return NULL;

@@ -82,7 +82,8 @@ NR_BUILTIN(written_tensors) {
     return tuple;
 }
 
-/* The bytes of its block among which the elements of a result lie: from `first` to before the result of the function. */
+/* The bytes of its block among which the elements of a result lie: from `first` to
+ * before the result of the function. */
 static int64_t end_of(const nr_returned *one, int64_t *first) {
     const norch_tensor *x = &one->header;
     int64_t end = one->inside + nr_size_of(x->dtype);

@@ -446,7 +446,8 @@ static void place_results(nr_recording *r) {
     }
 }
 
-/* Finds results that are .grad of a tensor, too, or views of it, and notes other gradients that the function has made. */
+/* Finds results that are .grad of a tensor, too, or views of it, and notes other
+ * gradients that the function has made. */
 static int32_t place_gradients(nr_recording *r, void *results) {
     for (int64_t i = 0; i < r->used_count; i++) {
         nr_used *used = &r->used[i];

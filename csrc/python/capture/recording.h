@@ -81,10 +81,10 @@ typedef struct nr_leaf {
     void *node_type;       /* the class of its node; not a reference */
 } nr_leaf;
 
-/* A condition on a value of Python. Its row is the tuple (container, kind, key, value), without the value if it is absent:
- * container[key] is value; the container has so many (key) entries; the keys of a dict are, in order, those of the tuple
- * value; the pointer at an offset (key) in an object is value; container() is true, and is not called while the version of
- * the class value, at the offset key, is that of the last call. */
+/* A condition on a value of Python. Its row is the tuple (container, kind, key, value), without the value if it is
+ * absent: container[key] is value; the container has so many (key) entries; the keys of a dict are, in order, those of
+ * the tuple value; the pointer at an offset (key) in an object is value; container() is true, and is not called while
+ * the version of the class value, at the offset key, is that of the last call. */
 typedef enum nr_guard_kind { NR_GUARD_ITEM, NR_GUARD_SIZE, NR_GUARD_KEYS, NR_GUARD_FIELD, NR_GUARD_CALL } nr_guard_kind;
 typedef struct nr_guard {
     void *key, *value; /* value NULL: absent */
@@ -251,9 +251,9 @@ static inline void nr_recording_note_modes(nr_recording *recording) {
 }
 /* Runs the recording and returns the results; NotImplemented if a condition does not hold, and nothing was run. */
 void *nr_recording_replay(nr_recording *recording, void *leaves);
-/* results.c: makes the memory and the views that results of a part need, before it runs; what Python gets of them, after
- * it: after results of the first of two parts its arena; and drops what was made. The .data of an argument may be set in
- * the run. */
+/* results.c: makes the memory and the views that results of a part need, before it runs; what Python gets of
+ * them, after it: after results of the first of two parts its arena; and drops what was made. The .data of
+ * an argument may be set in the run. */
 int32_t nr_make_results(nr_recording *recording, int64_t from, int64_t to);
 void *nr_give_results(nr_recording *recording, int64_t from, int64_t to);
 void nr_drop_made(nr_recording *recording);
@@ -265,7 +265,8 @@ void nr_recording_list(nr_recording *recording);
 void nr_recording_unlist(const nr_recording *recording);
 /* How many gradients lie in a storage: different tensors. */
 int64_t nr_gradients_over(const nr_recording *recording, const norch_storage *storage);
-/* Whether a gradient that the function makes can be replaced by a new one, and whether the k-th result is a view of it. */
+/* Whether a gradient that the function makes can be replaced by a new one, and whether
+ * the k-th result is a view of it. */
 bool nr_may_renew(const nr_recording *recording, const nr_used *one, void *results);
 bool nr_is_view_of_gradient(const nr_recording *recording, const nr_used *one, int64_t k);
 /* kept.c: replaces those that the program holds. */
@@ -287,7 +288,8 @@ bool nr_was_gradient(const nr_log *log, const norch_storage *storage);
 /* Decides what .grad of a tensor must be before a run, and what it is after it. */
 void nr_find_grad_rule(const nr_log *log, const nr_program *program, const nr_seen *seen, nr_used *used);
 
-/* Builtins for norch/program: see recording.c, tensors_used.c, replay.c, results.c, parts.c, listing.c, host_call.c and captured.c. */
+/* Builtins for norch/program: see recording.c, tensors_used.c, replay.c, results.c, parts.c,
+ * listing.c, host_call.c and captured.c. */
 #define NR_PROGRAM_CALLS(ROW) \
     ROW(record_begin)         \
     ROW(record_cancel)        \
