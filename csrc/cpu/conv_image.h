@@ -207,17 +207,6 @@ static void NAME(of_planes)(NAME(image_conv) * s) {
     s->group_tasks = 1;
 }
 
-/* Whether an image that a layer reads or writes has a halo. */
-static bool NAME(any_halo)(const nr_layer *layer) {
-    int64_t halo = layer->x->halo[0] | layer->x->halo[1] | layer->y->halo[0] | layer->y->halo[1];
-    for (int32_t i = 0; i < layer->stages; i++)
-        for (int o = 1; o < NR_MAX_OPERANDS; o++) {
-            const nr_image *image = layer->stage[i].image[o];
-            if (image) halo |= image->halo[0] | image->halo[1];
-        }
-    return halo != 0;
-}
-
 static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     const nr_conv_plan *p = s->p;
     const int64_t taps = p->kernel[0] * p->kernel[1];
@@ -232,7 +221,7 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     s->row = p->stride[0] * x->pitch;
     s->step = p->stride[1] * LANES;
     const bool plain = taps == 1 && p->stride[0] == 1 && p->stride[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
-    s->flat = (plain && !NAME(any_halo)(s->run->layer)) || p->result[0] == 1;
+    s->flat = (plain && !any_halo(s->run->layer)) || p->result[0] == 1;
     if (s->flat) {
         const int64_t all = p->result[0] * p->result[1];
         s->columns = ceil_div(all, ceil_div(all, ROW_TILES * TILE_ROWS)); /* rows of like length */

@@ -32,6 +32,17 @@ int32_t NR_ISA(nr_conv_layer)(const nr_layer_run *run);
 void NR_ISA(nr_batch_norm_affine)(const nr_batch_norm_plan *p, float *mean, float *scale, float *shift);
 #endif
 
+/* Whether an image that a layer reads or writes has a halo. */
+INLINE bool any_halo(const nr_layer *layer) {
+    int64_t halo = layer->x->halo[0] | layer->x->halo[1] | layer->y->halo[0] | layer->y->halo[1];
+    for (int32_t i = 0; i < layer->stages; i++)
+        for (int o = 1; o < NR_MAX_OPERANDS; o++) {
+            const nr_image *image = layer->stage[i].image[o];
+            if (image) halo |= image->halo[0] | image->halo[1];
+        }
+    return halo != 0;
+}
+
 /* Zeros around rows [first, end) of a block, and above and below the plane where they reach its edges. */
 INLINE void clear_halo(const nr_image *y, int64_t sample, int64_t block, int64_t first, int64_t end) {
     const size_t side = (size_t)(y->halo[1] * y->lanes) * sizeof(float);

@@ -5,12 +5,20 @@
 
 /* ---- calls that are no convolutions --------------------------------------------------------------------- */
 
+/* Columns to which stages are applied at a time, where rows follow each other without a halo. */
+#define MAPPED 128
+
 static void NAME(map_block)(void *context, int64_t task) {
     const nr_layer_run *run = context;
     const nr_image *y = run->layer->y;
-    const int64_t b = task % y->blocks, sample = task / y->blocks;
-    for (int64_t i = 0; i < y->size[0]; i++) NR_ISA(nr_layer_finish)(run, sample, b, i, 0, y->size[1]);
-    clear_halo(y, sample, b, 0, y->size[0]);
+    const int64_t b = task % y->blocks, sample = task / y->blocks, area = y->size[0] * y->size[1];
+    if (any_halo(run->layer)) {
+        for (int64_t i = 0; i < y->size[0]; i++) NR_ISA(nr_layer_finish)(run, sample, b, i, 0, y->size[1]);
+        clear_halo(y, sample, b, 0, y->size[0]);
+        return;
+    }
+    for (int64_t at = 0; at < area; at += MAPPED)
+        NR_ISA(nr_layer_finish)(run, sample, b, 0, at, least(MAPPED, area - at));
 }
 
 typedef INTEGER NAME(truths) __attribute__((vector_size(VECTOR)));

@@ -13,7 +13,7 @@ import threading
 import numpy as np
 import pytest
 from conftest import DEVICE
-from layered import captured, drawn, inference, network, same_bits
+from layered import Squeezed, captured, drawn, inference, network, same_bits
 
 import norch
 import norch.nn.functional as F
@@ -129,6 +129,17 @@ def test_each_convolution(channels, out, kernel, stride, padding, dilation, grou
             for _ in range(2):
                 x = norch.randn(batch, channels, rows, columns)
                 assert same_bits(f(x), run(x))
+
+
+@pytest.mark.parametrize("reader, padding", [(1, 0), (3, 1)])
+@pytest.mark.parametrize("size", [8, 26, 47])
+def test_channels_are_scaled_in_pieces_of_many_columns(size, reader, padding):
+    """Rows that follow each other without a halo are scaled together, whatever a piece has."""
+    model = drawn(nn.Sequential(Squeezed(19), nn.Conv2d(19, 24, reader, 1, padding)))
+    f, run = captured(inference(model), norch.randn(2, 19, size, size)), inference(model)
+    x = norch.randn(2, 19, size, size)
+    assert same_bits(f(x), run(x))
+    assert DEVICE != "cpu" or len(f.program.layers()) >= 3
 
 
 def test_sums_of_zeros_infinities_and_what_is_no_number():
