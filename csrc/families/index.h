@@ -34,16 +34,10 @@ NR_PLAN(nr_index_plan, NEST(op == NR_GATHER || op == NR_OFFSETS ? 1 : 4, nest), 
  * NR_NONZERO_CHUNK elements and one more, in a form that the next call of the backend reads; total, on the host: the
  * number of selected elements. NR_NONZERO: out[i * row + d * column] = coordinate d of the i-th selected element.
  * NR_MASK_GET: out[i] = the i-th selected element of x, which is dense with item bytes an element; NR_MASK_PUT: the
- * i-th of out = x[i]. */
+ * i-th of out = x[i]. No recording has these calls, as their results have no fixed shape. */
 #define NR_NONZERO_CHUNK 4096
-typedef struct nr_nonzero_plan {
-    const uint8_t *truth;
-    int64_t n, size[NORCH_MAX_DIMS];
-    int32_t ndim;
-    int64_t *counts, *total;
-    int64_t row, column, item;
-    const char *x;
-    void *out;
-} nr_nonzero_plan;
+NR_PLAN(nr_nonzero_plan, IN(const uint8_t *, truth), NUM(int64_t, n), NUM(int32_t, ndim),
+        DIMS(p->ndim, int64_t[NORCH_MAX_DIMS], size), OUT(int64_t *, counts, total), NUM(int64_t, row, column, item),
+        IN(const char *, x), OUT(void *, out), SIZES(p->n));
 
 #endif

@@ -129,13 +129,15 @@ static const struct {
     [NR_HOST_CALL] = {sizeof(nr_host_call_plan), visit_nr_host_call_plan, FAILS | WAITS},
 };
 
-size_t nr_plan_bytes(const nr_call *call) {
-    const bool counts = call->family == NR_INDEXING && call->op >= NR_COUNT; /* with an nr_nonzero_plan */
-    return counts ? 0 : families[call->family].bytes;
-}
+static bool has_nonzero_plan(const nr_call *call) { return call->family == NR_INDEXING && call->op >= NR_COUNT; }
+
+size_t nr_plan_bytes(const nr_call *call) { return has_nonzero_plan(call) ? 0 : families[call->family].bytes; }
 
 void nr_plan_visit(const nr_call *call, void *plan, const nr_plan_visitor *v) {
-    families[call->family].visit(v, call, plan);
+    if (has_nonzero_plan(call))
+        visit_nr_nonzero_plan(v, call, plan);
+    else
+        families[call->family].visit(v, call, plan);
 }
 
 typedef struct listed {

@@ -24,12 +24,13 @@ static void take_numbers(void *context, const void *at, size_t bytes) {
     found[2] |= (const char *)number >= (const char *)at && (const char *)number < (const char *)at + bytes;
 }
 
-#define VISIT(family_, type, owner, plan_)                                                               \
+#define VISIT(family_, type, owner, plan_) VISIT_OP(family_, 0, type, owner, plan_)
+#define VISIT_OP(family_, op_, type, owner, plan_)                                                       \
     do {                                                                                                 \
         memset(found, 0, sizeof found);                                                                  \
         read = &(owner)->added_read, written = &(owner)->added_written, number = &(owner)->added_number; \
         (owner)->added_read = (owner)->added_written = (void *)&found;                                   \
-        nr_plan_visit(&(nr_call){.family = family_}, plan_,                                              \
+        nr_plan_visit(&(nr_call){.family = family_, .op = op_}, plan_,                                   \
                       &(nr_plan_visitor){.address = take_address, .numbers = take_numbers});             \
         printf("%s %d %d %d\n", type, found[0], found[1], found[2]);                                     \
     } while (0)
@@ -95,6 +96,8 @@ int main(void) {
 #include "families.def"
     nr_host_call_plan call = {0};
     VISIT(NR_HOST_CALL, "nr_host_call_plan", &call, &call);
+    nr_nonzero_plan nonzero = {0};
+    VISIT_OP(NR_INDEXING, NR_COUNT, "nr_nonzero_plan", &nonzero, &nonzero);
     VISIT_ITEM(NR_OPTIM, nr_optim_plan, nr_optim_item, items);
     VISIT_ITEM(NR_JOIN, nr_join_plan, nr_join_piece, pieces);
     VISIT_ITEM(NR_HOST_CALL, nr_host_call_plan, nr_host_memory, memory);

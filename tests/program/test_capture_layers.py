@@ -586,3 +586,20 @@ def test_memory_that_is_not_there():
             assert same_bits(f(x), expected)
         right += f.recordings()
     assert right
+
+
+def test_writes_by_a_mask_are_seen_while_weights_are_packed():
+    """Packed weights look at every call, those whose results have a shape by value too."""
+    weight, x = norch.randn(8, 3, 3, 3), norch.randn(1, 3, 8, 8)
+
+    @norch.capture
+    def f(x):
+        with norch.inference_mode():
+            return nn.functional.conv2d(x, weight).relu()
+
+    for i in range(6):
+        f(x)
+        mask = weight > 0.1 * i
+        assert weight.masked_select(mask).numel() == len(mask.nonzero()) == int(mask.sum())
+        weight[mask] = norch.randn(int(mask.sum()))
+        assert f(x).equal(nn.functional.conv2d(x, weight).relu())
