@@ -71,7 +71,8 @@ NO_AXES = (  # of a number, whose only axis is one that it does not have
     ("0-d dim=-1", {"dim": -1}, (None, False), (((),),)),
     ("0-d dim=0 keepdim", {"dim": 0, "keepdim": True}, (None, True), (((),),)),
 )
-EVERY = (*ALL_AXES, *ONE_AXIS, *MANY_AXES, *NO_AXES)
+OF_AXES = (*ALL_AXES, *ONE_AXIS, *MANY_AXES)
+EVERY = (*OF_AXES, *NO_AXES)
 FILLED = tuple(  # for what has no value over no elements
     (form, arguments, axes, tuple(s for s in shapes if 0 not in s[0])) for form, arguments, axes, shapes in EVERY
 )
@@ -115,8 +116,9 @@ reduction("any", lambda x, a, k: np.any(x != 0, axis=a, keepdims=k), EVERY, resu
 reduction("all", lambda x, a, k: np.all(x != 0, axis=a, keepdims=k), EVERY, result="truth")
 reduction("argmax", lambda x, a, k: np.argmax(x, axis=a, keepdims=k), FILLED_ONE, result="index")
 reduction("argmin", lambda x, a, k: np.argmin(x, axis=a, keepdims=k), FILLED_ONE, result="index")
-reduction("var", _spread(False, 1), EVERY, grad=2, slack=4, **F_ONLY)
-reduction("std", _spread(True, 1), EVERY, grad=2, slack=4, **F_ONLY)
+for _name, _root in (("var", False), ("std", True)):
+    reduction(_name, _spread(_root, 1), OF_AXES, grad=2, slack=4, **F_ONLY)
+    reduction(_name, _spread(_root, 1), NO_AXES, slack=4, **F_ONLY)  # NaN, and so are the gradients
 reduction(
     "logsumexp",
     _logsumexp,
@@ -255,7 +257,7 @@ for _form, _given, (_axis, _keep), _shapes in FILLED_ONE:
         grad=2,
     )
 for _name, _root in (("var_mean", False), ("std_mean", True)):
-    for _form, _given, (_axis, _keep), _shapes in EVERY:
+    for _form, _given, (_axis, _keep), _shapes in OF_AXES:
         add(
             f"{_name}: {_form}",
             _name,

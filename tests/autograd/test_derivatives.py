@@ -428,6 +428,14 @@ class _Moody(norch.autograd.Function):
         return g * (1 + _Moody.walks * 1e-4)
 
 
+@pytest.mark.parametrize("name", ["var", "std"])
+@pytest.mark.parametrize(("given", "gradient"), [({"dim": 0}, "nan"), ({"dim": -1, "correction": 0}, "0.0")])
+def test_the_spread_of_a_number(name: str, given: dict[str, int], gradient: str) -> None:
+    x = norch.tensor(3.0, requires_grad=True)
+    getattr(norch, name)(x, **given).backward()
+    assert str(x.grad.item()) == gradient
+
+
 def test_gradcheck_finds_faults() -> None:
     x = norch.tensor([0.5, -1.0], dtype=norch.float64, requires_grad=True)
     with pytest.raises(AssertionError, match="backward says"):
