@@ -637,4 +637,4 @@ METHODS.update(where=_where_method, __rtruediv__=_reflected_quotient)
 
 
 # norch/__init__.py exports all of them
-__all__ = [name for name in public(globals(), "with_factor") if not name.endswith("_backward")]
+__all__ = [name for name in public(globals(), "scales", "with_factor") if not name.endswith("_backward")]
