@@ -61,6 +61,24 @@ def test_nextafter(torch: Any, dtype: str) -> None:
         norch.nextafter(norch.ones(1), norch.ones(1).double())
 
 
+def test_gradients_of_nextafter(torch: Any) -> None:
+    def gradients(lib: Any) -> list[Any]:
+        x = lib.tensor([[1.0, 0.0, -2.0, math.nan], [3.0, 2.0, math.inf, 1.0]], requires_grad=True)
+        other = lib.tensor([2.0, 0.0, math.nan, 1.0], requires_grad=True)
+        weight = lib.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+        (lib.nextafter(x, other) * weight).sum().backward()
+        return [x.grad.tolist(), other.grad.tolist()]
+
+    assert gradients(norch) == gradients(torch)
+    x, ones = norch.tensor([3.0, 1.0, 2.0, 1.0]), norch.ones(4)
+    assert norch.vmap(norch.func.grad(norch.nextafter))(x, ones).tolist() == [1, 0, 1, 0]
+    compiled = norch.compile(norch.nextafter)
+    w = x.clone().requires_grad_()
+    compiled(w, ones).sum().backward()
+    assert w.grad.tolist() == [1, 0, 1, 0]
+    assert (w * 1).nextafter_(ones).requires_grad
+
+
 @pytest.mark.parametrize("edge_order", [1, 2])
 def test_gradient(torch: Any, edge_order: int) -> None:
     rng = np.random.default_rng(0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from ..._package.typing import Any, Tensor
+from ...autograd.differentiable import differentiable
 from ...autograd.levels import occurs
 from ...dtype import check_fits, int16, int32, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import floats_of, numbers_of
 from .._entry import composed
 from .._operand import as_operand
+from .._slopes import flat
 from ..copy import cast, cat, result_type
 from ..op import method
 from ..pointwise import abs as abs_
@@ -79,7 +81,8 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 
 @method(inplace=True, moves=True, out=True)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """The number of the dtype that comes next after input, towards other. Floats of one dtype.
+    """The number of the dtype that comes next after input, towards other. Floats of one dtype. As in PyTorch, the
+    gradient of input is that of the result, but 0 where both are equal; that of other is 0.
 
     >>> norch.nextafter(norch.tensor([1.0]), norch.tensor([2.0])) - 1
     tensor([1.1921e-07])
@@ -87,7 +90,12 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     a, b = floats_of(input, "nextafter"), floats_of(other, "nextafter")
     if a.dtype != b.dtype:
         raise DTypeError(f"nextafter: dtypes {a.dtype.name} and {b.dtype.name} differ")
-    a, b = (x.detach().contiguous() for x in broadcast_tensors(a, b))
+    return _nextafter(*broadcast_tensors(a, b))
+
+
+@differentiable(grad_a=lambda g, a, b: where(a != b, g, 0), grad_b=flat)
+def _nextafter(a: Tensor, b: Tensor) -> Tensor:
+    a, b = a.detach().contiguous(), b.detach().contiguous()
     bits = {2: int16, 4: int32, 8: int64}[a.element_size()]
     # As integers floats of one sign are in the order of their magnitudes.
     grows = (b > a) == (a > 0)
