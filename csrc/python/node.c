@@ -429,12 +429,26 @@ NR_BUILTIN(node_of) {
     return node;
 }
 
-/* bump(x): updates the version counter of x after an in-place write. */
+/* x: a tensor, a sequence of tensors, or None. */
+static bool note_writes(void *x, void *time) {
+    if (nr_is_tensor(x)) return nr_note_write((norch_tensor *)x, time);
+    if (x == NR_NONE) return true;
+    void *tensors = PySequence_Tuple(x);
+    if (!tensors) return PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse("bump", "a tensor", x);
+    bool good = true;
+    for (int64_t i = 0; good && i < PyTuple_Size(tensors); i++) {
+        void *one = PyTuple_GetItem(tensors, i);
+        good = nr_is_tensor(one) ? nr_note_write((norch_tensor *)one, time) : nr_refuse("bump", "a tensor", one);
+    }
+    Py_DecRef(tensors);
+    return good;
+}
+
+/* bump(x, ...): updates the version counters of tensors after in-place writes. */
 NR_BUILTIN(bump) {
-    if (!nr_counted("bump", 1, n)) return NULL;
-    if (!nr_is_tensor(args[0])) return nr_refuse("bump", "a tensor", args[0]), NULL;
     void *time = PyIter_Next(counter);
-    const bool good = time && nr_note_write((norch_tensor *)args[0], time);
+    bool good = time != NULL;
+    for (int64_t i = 0; good && i < n; i++) good = note_writes(args[i], time);
     if (time) Py_DecRef(time);
     return good ? Py_NewRef(NR_NONE) : NULL;
 }

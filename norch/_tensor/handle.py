@@ -7,7 +7,6 @@ the results of calls, so that modules below tensor.py need not import it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
 
 from .._binding.library import TensorBase, constants, lib
 from .._package.typing import TYPE_CHECKING, Any
@@ -94,17 +93,6 @@ lib.norch_set_attributes(Size, tuple(DTYPES), CPU, device_of)
 # Sequence numbers. Nodes and in-place writes share them, so that "written after this node was made" is a comparison.
 counter = itertools.count(1)
 next_seq = counter.__next__
-
-
-def bump_all(tensors: Iterable[Any]) -> None:
-    """Updates the version counters of tensors after one C call wrote to all of them."""
-    seq = next_seq()
-    for x in tensors:
-        version = x._version_counter
-        if version is None:
-            x._version_counter = [seq]
-        else:
-            version[0] = seq
 
 
 # The class of results; tensor.py puts Tensor here and passes it to the library.

@@ -14,7 +14,6 @@ from .._binding.buffers import address, struct_of_doubles
 from .._binding.header import listed
 from .._binding.library import lib
 from .._package.recording import here, unseen
-from .._tensor.handle import bump_all
 from ..errors import DeviceError, Error
 from ..ops.create import full_like
 from ..tensor import Tensor
@@ -187,7 +186,7 @@ class Fused(Elementwise):
                     self._complete(entry, param, group)
                 columns = _columns(chosen, theirs, states, kept)
             lib.norch_optim_step(row.kind, columns, at)
-            bump_all(chosen)
+            lib.norch_bump(chosen, *columns[2:])
             for entry in states:
                 self._count(entry, group)
 

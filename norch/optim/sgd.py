@@ -6,7 +6,6 @@ from typing import Any
 
 from .._binding.library import lib
 from .._package.options import KW_ONLY, options
-from .._tensor.handle import bump_all
 from ..autograd import no_grad
 from ..errors import DeviceError, Error
 from ..ops.create import empty_like
@@ -64,7 +63,7 @@ class SGD(Fused, row="sgd"):
                 self._advance_new(params, grads, hyper, at)
                 return
         lib.norch_optim_step(SGD.row.kind, (params, grads, momenta, None, None), at)
-        bump_all(params)
+        lib.norch_bump(params, momenta)
 
     def _advance_sparse(self, params: list[Tensor], grads: Any, group: dict[str, Any], hyper: Any, at: int) -> None:
         dense = [i for i, grad in enumerate(grads) if not grad.is_sparse]
@@ -96,6 +95,6 @@ class SGD(Fused, row="sgd"):
             momenta = [self.state[param]["momentum_buffer"] if old else empty_like(param) for param in chosen]
             hyper.first = not old
             lib.norch_optim_step(SGD.row.kind, (chosen, theirs, momenta, None, None), at)
-            bump_all(chosen)
+            lib.norch_bump(chosen, momenta)
             for param, momentum in zip(chosen, momenta, strict=True):
                 self.state[param] = {"momentum_buffer": momentum}

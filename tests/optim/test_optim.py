@@ -227,6 +227,19 @@ def test_step_trains_in_place_and_counts_as_a_write():
         loss.backward()
 
 
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_a_step_counts_as_a_write_to_its_state(name, options):
+    p, w = parameter([1.0, 2.0], [0.5, 0.5]), parameter([3.0, 4.0])
+    opt = getattr(optim, name)([p], **options)
+    opt.step()
+    states = [value for value in opt.state.get(p, {}).values() if isinstance(value, norch.Tensor) and value.ndim]
+    losses = [(w * state).sum() for state in states]
+    opt.step()
+    for loss in losses:
+        with pytest.raises(RuntimeError, match=r"(?i)in.?place"):
+            loss.backward()
+
+
 def test_groups_have_their_own_options():
     a, b, c = (parameter([1.0], [1.0]) for _ in range(3))
     opt = optim.SGD([{"params": a}, {"params": [b], "lr": 0.5}], lr=0.1)
