@@ -247,8 +247,7 @@ static double wide_number(const job *j, const char *x) {
     return j->size == sizeof(double) ? wide.f64 : (double)wide.f32;
 }
 
-/* ---- means and norms whose sums overflow or underflow, computed anew leaf by leaf
- * --------------------------------- */
+/* ---- means and norms whose sums overflow or underflow, computed anew leaf by leaf -------------------------------- */
 
 /* A sum in double precision of terms times a power of two. */
 typedef struct rescue {

@@ -279,8 +279,7 @@ template <class T> static int32_t run(const nr_call *call, nr_attention_plan p) 
     return run<T>(call, half);
 }
 
-/* ---- fused kernels
- * ------------------------------------------------------------------------------------------------- */
+/* ---- fused kernels ----------------------------------------------------------------------------------------------- */
 
 static fused_args fused_args_of(const nr_attention_plan &p) {
     fused_args a = {};

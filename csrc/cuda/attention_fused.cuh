@@ -32,8 +32,7 @@ template <class P, int W, int N, bool backward> struct block_of {
     static DEVICE int row() { return halves == 1 ? warp() * 16 : warp() * 16 % rows; } /* first of the warp */
 };
 
-/* ---- forward
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 template <class P, int W, int N, bool held, bool general>
 DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *shared) {
@@ -155,8 +154,7 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
     }
 }
 
-/* ---- backward
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the
  * scores (d). If general, s has been scaled and masked: seen is what add_mask gave; query, key and by_keys are as in
@@ -452,8 +450,7 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
     }
 }
 
-/* ---- kernels and their launch
- * -------------------------------------------------------------------------------------- */
+/* ---- kernels and their launch ------------------------------------------------------------------------------------ */
 
 enum fused_pass { FUSED_FORWARD, FUSED_QUERIES, FUSED_KEYS, FUSED_KEYS_ONLY, FUSED_VALUES_ONLY };
 

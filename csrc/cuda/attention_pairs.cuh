@@ -73,8 +73,7 @@ DEVICE float quad_sum(float x) {
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-/* ---- masks and dropout, which kernels with `general` have
- * ---------------------------------------------------------- */
+/* ---- masks and dropout, which kernels with `general` have -------------------------------------------------------- */
 
 /* A number, or a bool, as it lies in memory, in a word, and back. */
 DEVICE uint32_t word_of(float x) { return (uint32_t)__float_as_int(x); }

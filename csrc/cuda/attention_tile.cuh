@@ -206,8 +206,7 @@ template <int width, bool exact = false> struct single {
     static DEVICE void store_two(float *to, float x, float y) { *reinterpret_cast<pack<float, 2> *>(to) = {{x, y}}; }
 };
 
-/* ---- products of tiles
- * -------------------------------------------------------------------------------------------- */
+/* ---- products of tiles ------------------------------------------------------------------------------------------- */
 
 /* The 16 rows of a warp as factors A: read from their tile for each product, or `held` in registers. */
 template <class P, int width, bool held> struct warp_rows {

@@ -146,8 +146,7 @@ template <class T, class What> DEVICE auto in_type(bool wide, const What &what) 
     return what(T(0));
 }
 
-/* ---- forward
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- forward ----------------------------------------------------------------------------------------------------- */
 
 template <class T> DEVICE double origin_of(const batch_norm_args &a, int64_t channel) {
     return channel < a.p.channels ? (double)static_cast<const T *>(a.p.x)[channel * a.p.inner] : 0;
@@ -215,8 +214,7 @@ DEVICE void normalize(const batch_norm_args &a, const batch_norm_thread &t, cons
     });
 }
 
-/* ---- backward
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- backward ---------------------------------------------------------------------------------------------------- */
 
 /* Where statistics are those of x four sums, else the first two: of g d, d = x - mean,
  * of g, of d, and, if wide, of d^2. */
@@ -284,8 +282,7 @@ DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, 
     });
 }
 
-/* ---- kernels
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 enum { SUM = 1, APPLY = 2, BOTH = SUM | APPLY };
 

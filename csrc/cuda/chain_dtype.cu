@@ -45,8 +45,7 @@ template <class D> __global__ void __launch_bounds__(NR_BLOCK) run_elements(cons
     if (i < a.n) run(element_of<D>(a, registers, i, threadIdx.x, 0), 0, a.count);
 }
 
-/* ---- rows
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 template <class D>
 DEVICE void reduce_step(const chain_args &a, const chain_step &step, const shared_of<D> &shared,

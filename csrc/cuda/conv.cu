@@ -255,8 +255,7 @@ static int32_t run(const nr_call *call, const nr_conv_plan &p, bool exact) {
     });
 }
 
-/* ---- float16 and bfloat16
- * ------------------------------------------------------------------------------------------ */
+/* ---- float16 and bfloat16 ---------------------------------------------------------------------------------------- */
 
 /* Whether all correlations of a call run on tensor cores, two channels as a word; the
  * conditions are those of float32. */

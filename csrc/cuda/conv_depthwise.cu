@@ -170,8 +170,7 @@ template <int K, int step> __global__ void __launch_bounds__(THREADS) sum_weight
     out[in * K * K + (int)threadIdx.x] = all;
 }
 
-/* ---- which kernel
- * -------------------------------------------------------------------------------------------------- */
+/* ---- which kernel ------------------------------------------------------------------------------------------------ */
 
 #define KERNELS(name, ...)                                      \
     {                                                           \

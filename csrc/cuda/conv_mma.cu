@@ -115,8 +115,7 @@ __global__ void __launch_bounds__(NR_BLOCK)
     *reinterpret_cast<pack<uint32_t, run> *>(words + (int64_t)pair * plane + at) = both;
 }
 
-/* ---- x, round by round: copy(to, e) copies rows 8 e to 8 e + 7, next() turns to the
- * next round --------------------- */
+/* ---- x, round by round: copy(to, e) copies rows 8 e to 8 e + 7, next() is the next round ------------------------- */
 
 template <class S, int order> struct mma_source;
 
@@ -451,8 +450,7 @@ __global__ void __launch_bounds__(THREADS, S::blocks) correlate_mma(const mma_ar
     }
 }
 
-/* ---- which shape, order and parts
- * ---------------------------------------------------------------------------------- */
+/* ---- which shape, order and parts -------------------------------------------------------------------------------- */
 
 template <class D, class S, int order> static int32_t run(const nr_call *call, const mma_args &given, int32_t groups) {
     const nr_gpu *gpu = gpu_of(call);

@@ -265,8 +265,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_taps(const mma_weight_args g, fl
     out[row * (int64_t)g.w.n + channel * (int)g.w.taps.size + tap] = sum;
 }
 
-/* ---- which shape, order and parts
- * ---------------------------------------------------------------------------------- */
+/* ---- which shape, order and parts -------------------------------------------------------------------------------- */
 
 /* How many parts take the least time: work that fills waves of blocks, and what is written and read of each
  * part. A part has at least 8 rounds. */

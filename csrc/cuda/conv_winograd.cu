@@ -123,8 +123,7 @@ __global__ void __launch_bounds__(NR_BLOCK) make_taps(const weight_args w, const
     }
 }
 
-/* ---- whether it pays, and the steps
- * ------------------------------------------------------------------------------- */
+/* ---- whether it pays, and the steps ------------------------------------------------------------------------------ */
 
 /* Tiles of the batch. */
 static int64_t tiles_of(const weight_args &w) {

@@ -135,8 +135,7 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) turn(const turn_a
                                    (int64_t)(t0 + lane) * (int64_t)sizeof(W)) = tile[lane][r];
 }
 
-/* ---- which one
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- which one --------------------------------------------------------------------------------------------------- */
 
 typedef void (*copy_kernel)(copy_args);
 

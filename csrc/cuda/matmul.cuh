@@ -266,8 +266,7 @@ static inline bool are_wide(const nr_matmul_plan &p, int64_t W, int64_t size) {
  * that does. */
 int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed);
 
-/* ---- the algorithms that have a file of their own
- * ------------------------------------------------------------------ */
+/* ---- the algorithms that have a file of their own ---------------------------------------------------------------- */
 
 bool nr_cuda_matmul_vector_takes(const nr_call *call, const nr_matmul_plan &p);
 int32_t nr_cuda_matmul_vector(const nr_call *call, const nr_matmul_plan &p);

@@ -27,8 +27,7 @@ template <class D_, int BM_, int BN_, int BK_, int WM_, int WN_, int stages_, in
     static constexpr int threads = BM / WM * (BN / WN) * 32, bytes = stages * (BM + BN) * BK * 2;
 };
 
-/* ---- from global to shared memory
- * ---------------------------------------------------------------------------------- */
+/* ---- from global to shared memory -------------------------------------------------------------------------------- */
 
 /* A stage of one operand: `outer` x BK elements from (o0, k0) on, below (o_end, k_end); zeros beyond. */
 template <int outer, int BK, int layout, int threads> struct source_16bit {
@@ -116,8 +115,7 @@ template <int outer, int BK, int threads> struct source_16bit<outer, BK, STRIDED
     }
 };
 
-/* ---- the product
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the product ------------------------------------------------------------------------------------------------- */
 
 template <class S, int layout_a, int layout_b>
 __global__ void __launch_bounds__(S::threads, S::blocks) multiply(const product_16bit g) {
@@ -254,8 +252,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const product_16bit g, con
     *reinterpret_cast<pack<S, W> *>(to) = out;
 }
 
-/* ---- which kernel
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- which kernel ------------------------------------------------------------------------------------------------ */
 
 typedef void (*kernel_16bit)(product_16bit);
 
@@ -378,8 +375,7 @@ template <class Launch> static int32_t run_parts(const nr_call *call, product_16
     return NORCH_OK;
 }
 
-/* ---- matrices in rows that 16 bytes do not divide
- * ---------------------------------------------------------------------- */
+/* ---- matrices in rows that 16 bytes do not divide ---------------------------------------------------------------- */
 
 /* A copy of one has such rows, each with what fills its last 16 bytes. */
 struct row_copy {
@@ -444,8 +440,7 @@ static void plan_copy(const nr_matmul_plan &p, nr_matmul_plan *q, int operand, r
     copy->batch = nest_of<1>(loops, batch, stride);
 }
 
-/* ---- runs
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 /* A product and the kernel that is best for it. */
 struct ready_product {

@@ -38,8 +38,7 @@ bool nr_cuda_matmul_tf32_takes(const nr_call *call, const nr_matmul_plan &p) {
            rows * columns * (double)(p.k * batches_of(p)) >= LEAST * gpu_of(call)->multiprocessors;
 }
 
-/* ---- TF32 by wgmma
- * --------------------------------------------------------------------------------------------------- */
+/* ---- TF32 by wgmma ----------------------------------------------------------------------------------------------- */
 
 /* It reads operands along k. One that lies otherwise is copied, where a product is so large that this is paid back: on
  * an H100 a multiply-add of mma.sync takes SAVED_NS more, a copy reads and writes COPIED_A_NS bytes in a nanosecond. */

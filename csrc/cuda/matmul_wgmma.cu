@@ -166,8 +166,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
 #endif
 }
 
-/* ---- tensor maps
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- tensor maps ------------------------------------------------------------------------------------------------- */
 
 /* cuTensorMapEncodeTiled, of the driver's library, with which this one is not linked; NULL: an older driver. */
 typedef int (*encode_function)(tensor_map *map, int dtype, uint32_t rank, void *address, const uint64_t *size,
@@ -225,8 +224,7 @@ static bool make_map(tensor_map *map, const map_source &s, const nr_matmul_plan 
                     0, MAP_SWIZZLE_128, MAP_L2_256, 0) == 0;
 }
 
-/* ---- the kernels
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the kernels ------------------------------------------------------------------------------------------------- */
 
 typedef void (*kernel_wgmma)(const tensor_map, const tensor_map, const tensor_map, bool, const product_16bit);
 

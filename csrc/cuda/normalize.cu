@@ -237,8 +237,7 @@ template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(c
     if (a.sums) sum_channels<E, packs>(a, l, row, m);
 }
 
-/* ---- the weight
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- the weight -------------------------------------------------------------------------------------------------- */
 
 /* For a weight of one element: a warp goes down W columns a lane, each warp of a block its share of the part's samples;
  * out[part][2][weights]. */

@@ -64,8 +64,7 @@ template <class Key> DEVICE uint32_t digit_of(Key key, int pass) {
     return (uint32_t)(key >> 8 * pass) & (NR_DIGITS - 1);
 }
 
-/* ---- lanes: what is sorted, and what it becomes
- * -------------------------------------------------------------------- */
+/* ---- lanes: what is sorted, and what it becomes ------------------------------------------------------------------ */
 
 struct radix_args {
     const char *in;
@@ -114,8 +113,7 @@ template <class T, bool PLACES = true> struct radix_lane {
     }
 };
 
-/* ---- ranks by one digit
- * ---------------------------------------------------------------------------------------------- */
+/* ---- ranks by one digit ------------------------------------------------------------------------------------------ */
 
 /* The sum of x over the lanes of a warp up to this one. */
 DEVICE uint32_t sum_to_lane(uint32_t x) {

@@ -11,8 +11,7 @@
 #include "reduce.cuh"
 #include "reduce_rows.cuh"
 
-/* ---- kernels
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* The elements of one output over several dimensions from `first` to `last`, each `team`-th of them. */
 template <class Row, class D>

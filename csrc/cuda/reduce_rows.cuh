@@ -93,8 +93,7 @@ STATE(MOMENTS)
     };
 #include "../ops.def"
 
-/* ---- means and norms whose plain sums overflow or underflow: a second sum is scaled by
- * a power of two ----------------- */
+/* ---- means and norms whose plain sums overflow or underflow: a second, scaled sum -------------------------------- */
 
 #define NR_SCALE 0x1p+600
 
@@ -170,8 +169,7 @@ DEVICE void steps(typename Row::State &s, const typename D::T (&x)[n], const Ind
 /* Elements that one access takes. */
 template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : sizeof(typename D::S) == 4 ? 4 : 8;
 
-/* ---- the elements of a row, by a team of threads
- * ------------------------------------------------------------------------ */
+/* ---- the elements of a row, by a team of threads ----------------------------------------------------------------- */
 
 /* Where the elements of a row lie. */
 template <class D> struct row_in_memory {

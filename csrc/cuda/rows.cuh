@@ -141,8 +141,7 @@ template <class A> DEVICE A largest_of(const line &l, A own) {
     return meet(l, own, [](A a, A b) { return b > a ? b : a; });
 }
 
-/* ---- launching: a team for rows of this length, and how many packs each of it holds
- * (0: too many) ------------------ */
+/* ---- launching: a team for rows of this length, and the packs of each thread (0: too many) ----------------------- */
 
 struct row_shape {
     int32_t team, packs;

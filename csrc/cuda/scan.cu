@@ -82,8 +82,7 @@ template <class T, int sign> struct extreme_scan {
     static DEVICE Out value(State s) { return s.index; }
 };
 
-/* ---- states of a warp and of a block, in order
- * ---------------------------------------------------------------------- */
+/* ---- states of a warp and of a block, in order ------------------------------------------------------------------- */
 
 /* A state that a shuffle brings from another thread of the warp. */
 template <class S, class Shuffle> DEVICE S brought(S s, const Shuffle &shuffle) { return shuffle(s); }
@@ -122,8 +121,7 @@ template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State
     return own;
 }
 
-/* ---- kernels
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* N neighbours of a lane from element i on, of which those before `last` are there;
  * backward lanes have negative steps. */

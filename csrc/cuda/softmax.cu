@@ -86,8 +86,7 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS(T) softmax_rows_back
     });
 }
 
-/* ---- columns
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 #define COLUMNS 16 /* that a block takes where a column has more than one thread */
 

@@ -84,8 +84,7 @@ DEVICE void commit_stores() { NR_ASM("cp.async.bulk.commit_group;" :: : "memory"
 /* Waits until this thread's stores have read shared memory. */
 DEVICE void wait_stores() { NR_ASM("cp.async.bulk.wait_group.read 0;" :: : "memory"); }
 
-/* ---- products
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- products ---------------------------------------------------------------------------------------------------- */
 
 /* Before the first wgmma of a run: registers and shared memory are as they should be. */
 DEVICE void begin_products() { NR_ASM("wgmma.fence.sync.aligned;" :: : "memory"); }
