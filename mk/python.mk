@@ -25,8 +25,8 @@ $(VENV)/ready-%: pyproject.toml setup.py $(VENV)/bin/python | $(LIB)
 	@touch $@
 .PRECIOUS: $(VENV)/ready-%
 
-# What editors and type checkers read of names that are made when the code runs: the package has more stubs than this one,
-# which are all written at once. An installation has written them before.
+# Stubs give editors and type checkers the names that the package makes at run time. release/stubs.py writes all of them
+# at once; this one stands for all. An installed package has them already.
 STUBS := norch/__init__.pyi
 $(STUBS): release/stubs.py $(shell find norch -name '*.py') | $(VENV)/bin/python $(LIB)
 	@echo "  STUBS norch"

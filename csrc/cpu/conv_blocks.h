@@ -149,7 +149,7 @@ static void NAME(pack_adjoint)(void *context, int64_t task) {
         }
     }
     for (const NAME(phase) *f = s->phase; f < s->phase + s->phases; f++)
-        if (is_winograd(&f->plan)) NAME(turn_weight)(&f->plan, task, f->packed);
+        if (is_winograd(&f->plan)) NAME(transform_weight)(&f->plan, task, f->packed);
 }
 
 /* A plane of a phase to where it lies in x. */

@@ -49,8 +49,8 @@ typedef struct NAME(image_conv) {
     _Atomic int64_t next;
 } NAME(image_conv);
 
-/* A tile for k in [from, to): `start` is where sums begin, or NULL. ahead_step bytes of what is read next, from `ahead`
- * on, come to the second cache for each k. */
+/* A tile for k in [from, to). Sums begin with `start`, or with 0 if it is NULL. With each k, ahead_step more bytes of
+ * what is read next, from `ahead` on, are fetched to the second cache. */
 typedef struct NAME(image_tile) {
     int64_t from, to;
     const T *x, *weight, *start;
@@ -132,9 +132,9 @@ static void NAME(finish_row)(const NAME(image_conv) * s, int64_t sample, int64_t
     }
 }
 
-/* The rows [first, end) of a group of blocks: the part of the weight for `depth` products is used for
- * all of them, while the next part comes to the cache, a piece with each tile, as memory is slow. A row
- * is cut into tiles of like width. */
+/* The rows [first, end) of a group of blocks. The part of the weight for `depth` products is used for all of them; with
+ * each tile a piece of the next part is fetched to the cache, so that no tile waits for memory. A row is cut into tiles
+ * of like width. */
 static void NAME(see_rows)(const NAME(image_conv) * s, int64_t sample, int64_t group, int64_t first, int64_t end,
                            const T *x) {
     const int64_t vectors = least(TILE_VECTORS, s->y->blocks - group * TILE_VECTORS),
@@ -386,7 +386,7 @@ static void NAME(pack_task)(void *context, int64_t task) {
     const int64_t o = task * s->step, left = s->out - o;
     const int wide = s->step > LANES && left > LANES ? PANEL_COLS : LANES;
     NAME(pack)(wide, s->to + o * s->k, s->k, (const T *)s->p->weight + o * s->k, s->k, 1, (int)least(wide, left));
-    if (is_winograd(s->p)) NAME(turn_weight)(s->p, task, s->to);
+    if (is_winograd(s->p)) NAME(transform_weight)(s->p, task, s->to);
 }
 
 static void NAME(pack_weight)(const nr_call *call, T *to) {

@@ -71,12 +71,13 @@
 #define TURNED_PRODUCTS 256
 #define TURNED_BYTES ((int64_t)16 << 20)
 #define TURNED_PHASES 4
-/* Winograd's factors: channels and tiles of 2 x 2 that pay for them; tiles for which the weight is read at a time, at
- * least, and bytes of their factors and sums, of which most should stay in the second cache. */
+/* Winograd's transforms pay off from so many channels, and tiles of 2 x 2 of y, on. */
 #define WINOGRAD_CHANNELS 32
-#define FEWEST_TILES 48
-#define WINOGRAD_TILES 28
-#define WINOGRAD_BAND(cache) ((cache) / 2)
+#define WINOGRAD_TILES 48
+/* A task has at least so many tiles, as it reads the whole weight; beyond that, its factors and sums fill no more than
+ * this part of the second cache. */
+#define WINOGRAD_TASK_TILES 28
+#define WINOGRAD_TASK_BYTES(cache) ((cache) / 2)
 
 /* A source (channels, size) read by taps: grid position (i, j) and tap (r, c) meet at (i * step + r, j * step + c), or
  * at a zero outside. Padded rows hold the columns of one residue modulo step[1] after the other, so that
@@ -217,7 +218,7 @@ static bool is_winograd(const nr_conv_plan *p) {
     for (int d = 0; d < 2; d++)
         if (p->kernel[d] != 3 || p->stride[d] != 1 || p->dilation[d] != 1) return false;
     const int64_t tiles = ceil_div(p->result[0], 2) * ceil_div(p->result[1], 2);
-    return p->groups == 1 && p->in >= WINOGRAD_CHANNELS && p->out >= WINOGRAD_CHANNELS && tiles >= FEWEST_TILES &&
+    return p->groups == 1 && p->in >= WINOGRAD_CHANNELS && p->out >= WINOGRAD_CHANNELS && tiles >= WINOGRAD_TILES &&
            tiles * 16 <= p->result[0] * p->result[1] * 5;
 #endif
 }

@@ -56,7 +56,7 @@ INLINE void NAME(factors_of_x)(const NAME(vec) d[4], NAME(vec) to[4]) {
 /* ---- the weight ---------------------------------------------------------------------------------------- */
 
 /* The factors of a group of output channels of a packed weight, behind its numbers as they are summed over taps. */
-static void NAME(turn_weight)(const nr_conv_plan *p, int64_t group, T *packed) {
+static void NAME(transform_weight)(const nr_conv_plan *p, int64_t group, T *packed) {
     const int64_t wide = least(PANEL_COLS, ceil_div(p->out, LANES) * LANES - group * PANEL_COLS);
     const int64_t factor = NAME(factor_size)(p);
     const T *from = packed + group * PANEL_COLS * p->in * 9;
@@ -79,9 +79,9 @@ static void NAME(turn_weight)(const nr_conv_plan *p, int64_t group, T *packed) {
 
 /* ---- images -------------------------------------------------------------------------------------------- */
 
-/* The 16 factors of a tile of a block, `apart` apart. Rows and columns behind the last one that a position of y needs
- * may be any: only positions outside y depend on them. */
-INLINE void NAME(turn_tile)(const T *const x[4], int64_t last, T *to, int64_t apart) {
+/* The 16 factors of a tile of a block, `apart` apart. x: its rows; last: its last column, 3 unless that lies outside the
+ * image. Rows and columns that no position of y needs may be any: only positions outside y depend on them. */
+INLINE void NAME(transform_tile)(const T *const x[4], int64_t last, T *to, int64_t apart) {
     NAME(vec) row[4][4], all[4];
     UNROLL for (int c = 0; c < 4; c++) {
         const int64_t at = (c < 3 ? c : last) * LANES;
@@ -100,7 +100,7 @@ typedef struct NAME(piece) {
     int64_t sample, row, rows, column, columns;
 } NAME(piece);
 
-static void NAME(turn_piece)(const NAME(winograd) * w, const NAME(piece) * at, T *to, int64_t apart) {
+static void NAME(transform_piece)(const NAME(winograd) * w, const NAME(piece) * at, T *to, int64_t apart) {
     const NAME(image_conv) *s = w->s;
     const nr_image *image = s->run->layer->x;
     for (int64_t b = 0; b < image->blocks; b++)
@@ -108,14 +108,14 @@ static void NAME(turn_piece)(const NAME(winograd) * w, const NAME(piece) * at, T
             const T *from = s->x + at->sample * s->sample + b * s->plane + at->column * 2 * LANES, *x[4];
             for (int64_t r = 0; r < 4; r++) x[r] = from + least(i * 2 + r, s->p->result[0] + 1) * image->pitch;
             for (int64_t j = at->column; j < at->column + at->columns; j++, to += LANES) {
-                NAME(turn_tile)(x, least(3, s->p->result[1] + 1 - j * 2), to, apart);
+                NAME(transform_tile)(x, least(3, s->p->result[1] + 1 - j * 2), to, apart);
                 for (int r = 0; r < 4; r++) x[r] += 2 * LANES;
             }
         }
 }
 
 /* A tile of y of its 16 sums; whether all that lies in y is finite. */
-INLINE bool NAME(turn_back)(const T *from, int64_t apart, NAME(vec) bias, int64_t rows, int64_t columns, T *y,
+INLINE bool NAME(tile_of_y)(const T *from, int64_t apart, NAME(vec) bias, int64_t rows, int64_t columns, T *y,
                             int64_t pitch) {
     NAME(vec) half[2][4], wild = {0};
     UNROLL for (int c = 0; c < 4; c++) {
@@ -139,8 +139,8 @@ INLINE bool NAME(turn_back)(const T *from, int64_t apart, NAME(vec) bias, int64_
     return sum == 0;
 }
 
-/* To y; the rows of tiles that are not finite, a bit each. */
-static uint64_t NAME(turn_piece_back)(const NAME(winograd) * w, const NAME(piece) * at, const T *from, int64_t apart) {
+/* A piece of y of its sums; the rows of tiles that are not finite, a bit each. */
+static uint64_t NAME(piece_of_y)(const NAME(winograd) * w, const NAME(piece) * at, const T *from, int64_t apart) {
     const NAME(image_conv) *s = w->s;
     const nr_image *y = s->y;
     uint64_t wild = 0;
@@ -151,14 +151,14 @@ static uint64_t NAME(turn_piece_back)(const NAME(winograd) * w, const NAME(piece
             T *to = nr_image_at(y, at->sample, b, row, at->column * 2);
             bool finite = true;
             for (int64_t j = at->column; j < at->column + at->columns; j++, from += LANES, to += 2 * LANES)
-                finite &= NAME(turn_back)(from, apart, bias, rows, least(2, s->columns - j * 2), to, y->pitch);
+                finite &= NAME(tile_of_y)(from, apart, bias, rows, least(2, s->columns - j * 2), to, y->pitch);
             wild |= (uint64_t)!finite << i;
         }
     }
     return wild;
 }
 
-/* Factor by factor and group by group, sums over channels of all tiles: `to` is like `from`. */
+/* For each of the 16 factors and each group: the sums over channels, of all tiles. `to` is laid out like `from`. */
 static void NAME(multiply)(const NAME(winograd) * w, int64_t tiles, const T *from, int64_t from_apart, T *to,
                            int64_t to_apart) {
     const NAME(image_conv) *s = w->s;
@@ -203,9 +203,9 @@ static void NAME(winograd_worker)(void *context, int64_t worker) {
             const int64_t x_apart = s->run->layer->x->blocks * tiles * LANES + FACTORS_APART;
             const int64_t y_apart = s->y->blocks * tiles * LANES + FACTORS_APART;
             T *sums = factors + FACTORS * x_apart;
-            NAME(turn_piece)(w, &at, factors, x_apart);
+            NAME(transform_piece)(w, &at, factors, x_apart);
             NAME(multiply)(w, tiles, factors, x_apart, sums, y_apart);
-            wild |= NAME(turn_piece_back)(w, &at, sums, y_apart);
+            wild |= NAME(piece_of_y)(w, &at, sums, y_apart);
         }
         for (int64_t g = 0; g < s->groups; g++)
             for (int64_t i = 0; i < at.rows; i++) {
@@ -225,9 +225,9 @@ static int32_t NAME(run_winograd)(const NAME(image_conv) * s) {
     w.rows = ceil_div(s->rows, 2);
     w.columns = ceil_div(s->columns, 2);
     const int64_t blocks = s->run->layer->x->blocks + s->y->blocks;
-    const int64_t fit = WINOGRAD_BAND(nr_second_cache()) / (FACTORS * blocks * LANES * (int64_t)sizeof(T));
-    w.across = least(w.columns, greatest(fit, WINOGRAD_TILES));
-    w.band = least(64, w.across < w.columns ? 1 : greatest(fit / w.columns, ceil_div(WINOGRAD_TILES, w.columns)));
+    const int64_t fit = WINOGRAD_TASK_BYTES(nr_second_cache()) / (FACTORS * blocks * LANES * (int64_t)sizeof(T));
+    w.across = least(w.columns, greatest(fit, WINOGRAD_TASK_TILES));
+    w.band = least(64, w.across < w.columns ? 1 : greatest(fit / w.columns, ceil_div(WINOGRAD_TASK_TILES, w.columns)));
     const int64_t parts = ceil_div(nr_threads(), p->batch);
     w.bands = least(w.rows, greatest(ceil_div(w.rows, w.band), parts));
     w.band = ceil_div(w.rows, w.bands);

@@ -1,6 +1,6 @@
 /* cross_entropy_isa: the cross-entropy of logits, and of logarithms of probabilities (nll), with class indices, and
- * their gradients, compiled once per instruction set. The largest element is taken off first, so nothing overflows (Blanchard, Higham and Higham, IMA J. Numer. Anal.
- * 41, 2021).
+ * their gradients, compiled once per instruction set. The largest element is taken off first, so nothing overflows
+ * (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021).
  *
  *   x    [ row | row | row | ... ]   a tile: rows of few classes, whose exponentials fill a block, or one long row
  *   kept [ top log_sum | ...     ]   of each row, log_sum = log(sum(exp(x - top))): backward makes one pass
@@ -31,8 +31,8 @@ static int64_t target_of(const nr_cross_entropy_plan *p, int64_t row, bool *foun
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
 
-/* By kind: fills in the losses, or the gradients, of the rows between first and last, or of blocks of `inner` rows;
- * whether all targets are in range. */
+/* The loop of each kind: computes the losses or gradients of the items from first to before last, and returns whether
+ * all of their targets are in range. An item is the `inner` rows of one place of the batch. */
 typedef bool loop(const nr_cross_entropy_plan *p, void *out, int64_t first, int64_t last);
 static loop *const loops[][2] = {
     [NR_CROSS_ENTROPY_FORWARD] = {forward_float32, forward_float64},
@@ -45,19 +45,19 @@ typedef struct job {
     const nr_cross_entropy_plan *plan;
     loop *run;
     void *out;
-    int64_t units, in_chunk;
+    int64_t items, items_in_chunk;
     _Atomic bool lost; /* a target is out of range */
 } job;
 
 static void run_chunk(void *context, int64_t chunk) {
     job *j = context;
-    const int64_t first = chunk * j->in_chunk;
-    if (!j->run(j->plan, j->out, first, least(first + j->in_chunk, j->units))) j->lost = true;
+    const int64_t first = chunk * j->items_in_chunk;
+    if (!j->run(j->plan, j->out, first, least(first + j->items_in_chunk, j->items))) j->lost = true;
 }
 
 static int32_t check_targets(const nr_cross_entropy_plan *p) {
     bool lost = false;
-    for (int64_t i = 0; i < p->rows; i++)
+    for (int64_t i = 0; i < p->rows; i++) /* without branches: by vectors */
         lost |= p->target[i] != p->ignored && (uint64_t)p->target[i] >= (uint64_t)p->n;
     for (int64_t i = 0; lost && i < p->rows; i++) {
         const int64_t target = p->target[i];
@@ -77,9 +77,9 @@ int32_t NR_ISA(nr_run_cross_entropy)(const nr_call *call) {
     const bool reduces = p->reduced && (call->op == NR_CROSS_ENTROPY_FORWARD || call->op == NR_NLL_FORWARD);
     if (reduces && !(j.out = nr_scratch(bytes)))
         return nr_fail(NORCH_ERROR_MEMORY, "cross_entropy: no memory for %lld bytes of scratch", (long long)bytes);
-    j.units = p->inner ? p->rows / p->inner : 0;
-    j.in_chunk = CHUNK / (p->n * p->inner + 1) + 1;
-    nr_parallel(ceil_div(j.units, j.in_chunk), run_chunk, &j);
+    j.items = p->inner ? p->rows / p->inner : 0;
+    j.items_in_chunk = CHUNK / (p->n * p->inner + 1) + 1;
+    nr_parallel(ceil_div(j.items, j.items_in_chunk), run_chunk, &j);
     if (reduces && !j.lost) (single ? reduce_float32 : reduce_float64)(p, j.out);
     if (reduces) nr_scratch_free(j.out, bytes);
     if (!j.lost) return NORCH_OK;

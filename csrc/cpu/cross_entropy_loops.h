@@ -98,7 +98,7 @@ static bool OF_DTYPE(backward)(const nr_cross_entropy_plan *p, void *grad, int64
     return found;
 }
 
-/* inner is that of the plan: 1 is a constant where this is inlined. */
+/* The losses of nll. inner: that of the plan, passed so that 1 is a constant where this is inlined. */
 INLINE bool OF_DTYPE(picked)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t inner, int64_t first,
                              int64_t last) {
     const T *x = p->x, *weight = p->weight;

@@ -1,9 +1,9 @@
 /* distance_isa: distances between rows, and their gradient, built once per instruction set; distance_loops.h holds the
  * loops, for each float type.
  *
- *            b0  b1  b2  b3          a task has some rows of a; forward it reads b once for each of them,
- *       a0   .   .   .   .           as a row of differences takes less time than to read it from memory. Pairs:
- *       a1   .   .   .   .           only what lies above the diagonal */
+ *            b0  b1  b2  b3          A task has some rows of a, and goes through all rows of b for each: b comes
+ *       a0   .   .   .   .           from memory again, which takes less time than the differences. Pairs: b is a,
+ *       a1   .   .   .   .           and only what lies above the diagonal is computed */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -19,9 +19,10 @@
 #endif
 #define BLOCK 64 /* bytes in whose lanes elements are added, with any instruction set in the same order */
 #define SPAN 64  /* blocks whose sum is taken in the type of the elements; sums of spans in double precision */
-/* The same of a gradient: rows of b, and elements of them at a time, whose sums are on the stack. */
-#define SOME 64
-#define WIDTH 256
+/* A gradient: rows of b whose terms are summed before they are added to the result, and elements of a row at a time,
+ * whose sums are on the stack. */
+#define SUMMED_ROWS 64
+#define SUMMED_WIDTH 256
 #define CHUNK 16384 /* differences from which a second thread pays */
 
 #ifndef __wasm__ /* a page waits for each byte: calls are composed of others there */

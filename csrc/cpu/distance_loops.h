@@ -30,7 +30,7 @@ INLINE NAME(distance_vec) NAME(joined)(int64_t norm, NAME(distance_vec) sum, NAM
     return NAME(larger_lanes)(sum, other);
 }
 
-/* The root of the sum of squares, in shares of the largest difference: for squares that the type has no numbers for. */
+/* The root of the sum of squares, of differences divided by the largest one: for squares that overflow or underflow. */
 static double NAME(scaled_root)(const T *a, const T *b, int64_t n) {
     double most = 0, sum = 0;
     for (int64_t i = 0; i < n; i++) most = larger((double)absolute(a[i] - b[i]), most);
@@ -86,13 +86,13 @@ ROW_OF_NORM(squares_row, 2)
 /* The gradient of a row. */
 static void NAME(gradient_row)(const nr_distance_plan *p, const T *restrict a, const T *restrict b,
                                const T *restrict weight, T *restrict out) {
-    for (int64_t at = 0; at < p->width; at += WIDTH) {
-        const int64_t n = least(WIDTH, p->width - at);
+    for (int64_t at = 0; at < p->width; at += SUMMED_WIDTH) {
+        const int64_t n = least(SUMMED_WIDTH, p->width - at);
         for (int64_t k = 0; k < n; k++) out[at + k] = 0;
-        for (int64_t first = 0; first < p->columns; first += SOME) {
-            T part[WIDTH];
+        for (int64_t first = 0; first < p->columns; first += SUMMED_ROWS) {
+            T part[SUMMED_WIDTH];
             for (int64_t k = 0; k < n; k++) part[k] = 0;
-            for (int64_t j = first; j < least(first + SOME, p->columns); j++) {
+            for (int64_t j = first; j < least(first + SUMMED_ROWS, p->columns); j++) {
                 const T w = weight[j], *restrict row = b + j * p->width + at, *restrict of = a + at;
                 if (p->norm == 2)
                     for (int64_t k = 0; k < n; k++) part[k] += w * (of[k] - row[k]);

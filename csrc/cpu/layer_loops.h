@@ -5,7 +5,7 @@
 
 /* ---- calls that are no convolutions --------------------------------------------------------------------- */
 
-/* Columns to which stages are applied at a time, where rows follow each other without a halo. */
+/* Columns to which stages are applied at a time if no image has a halo, so that rows follow each other. */
 #define MAPPED 128
 
 static void NAME(map_block)(void *context, int64_t task) {

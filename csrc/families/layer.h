@@ -75,8 +75,8 @@ typedef struct nr_layer_runner {
     bool (*takes)(const nr_call *call, bool *from_planes);
     bool (*pays_alone)(
         const nr_call *call); /* whether it runs faster as a layer where it shares no image with others */
-    /* Numbers of a packed weight: of two packed weights of like shape that have as many, all are the same. 0: the
-     * product runs faster as it is. */
+    /* The size of a packed weight, in numbers. Calls that pack one weight to the same size pack it in the same way, and
+     * share it. 0: the product runs faster as it is. */
     int64_t (*packed_size)(const nr_call *call);
     void (*pack)(const nr_call *call, float *to);
     int32_t (*run)(const nr_layer *layer);

@@ -4,8 +4,8 @@
  *   8 bits  int8:   one a byte
  *   4 bits  uint8:  16 bytes a block: byte i has integer i of the block in its low half, and integer i + 16 in its
  *                   high half, each plus 8
- *   scale   float32 (n, groups): integer (j, c) stands for scale[j][c / group] times it; group: a
- *                   power of two from 32 */
+ *   scale   float32 (n, groups): integer (j, c) stands for scale[j][c / group] times it; a group has a
+ *                   power of two of columns, 32 or more */
 #ifndef NR_FAMILIES_QUANTIZED_H
 #define NR_FAMILIES_QUANTIZED_H
 

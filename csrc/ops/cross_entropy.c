@@ -20,7 +20,7 @@ static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *
     return nr_check_same_device(op, x, target);
 }
 
-/* Of the dtype of wide; NULL is right. */
+/* Checks the count that a forward pass writes and backward reads: 0-d, of the dtype of wide, or NULL. */
 static int32_t check_count(const char *op, const norch_tensor *wide, const norch_tensor *count) {
     return count ? nr_check_written(op, "the count", count, wide, 0, NULL) : NORCH_OK;
 }
@@ -106,7 +106,7 @@ static norch_tensor *run_nll(nr_cross_entropy_kind kind, nr_cross_entropy_plan p
     return nr_finished(out, nr_run(NR_CROSS_ENTROPY, kind, &plan, elements * NANOSECONDS, operand));
 }
 
-/* Of the operand beside which it stands: a weight for each class, dense and of its dtype, or NULL. */
+/* Checks the weight of each class, which may be NULL; *found: the weight, dense and of the dtype of operand, or NULL. */
 static int32_t weight_of(const char *op, const norch_tensor *weight, const norch_tensor *operand, int64_t classes,
                          norch_tensor **found) {
     if (!weight) return NORCH_OK;

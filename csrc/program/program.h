@@ -111,7 +111,7 @@ struct nr_program {
     bool divided;
     int64_t split;
     int64_t from, to; /* the calls of the run that is under way */
-    int64_t complete; /* those of the last run before this one are complete; less than `to` if it has failed */
+    int64_t complete; /* where the last run ended: the calls before this one are complete; `to` unless one failed */
     double first_work;
     double work;
     const nr_backend *backend; /* the device, if any call runs on one, else the CPU */

@@ -182,7 +182,8 @@ static void *tensor_of_number(void *x) {
 
 static void *outliving;
 
-/* bind_outliving(dict): by the id() of version counters, nodes that want to know of a write (autograd/outlive.py). */
+/* bind_outliving(dict): the dict of autograd/outlive.py. Its keys are the id() of the version counters of tensors that
+ * must be copied before a write, for the nodes that saved them. */
 NR_BUILTIN(bind_outliving) {
     if (!nr_counted("bind_outliving", 1, n)) return NULL;
     outliving = Py_NewRef(args[0]); /* for the life of the process */
@@ -240,9 +241,9 @@ static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inpu
     return out;
 }
 
-/* Whether a write into x needs no more than to be counted: nobody keeps its former elements for a gradient. -1 after an
- * exception. */
-static int is_let_go(const norch_tensor *x) {
+/* Whether a write to x needs no copies of it first: no node that saved x asked for one (autograd/outlive.py). -1 after
+ * an exception. */
+static int needs_no_copies(const norch_tensor *x) {
     if (!outliving || x->version_counter == NR_NONE || PyDict_Size(outliving) == 0) return 1;
     void *id = PyLong_FromLongLong((int64_t)(intptr_t)x->version_counter);
     const void *found = id ? PyDict_GetItemWithError(outliving, id) : NULL;
@@ -250,8 +251,8 @@ static int is_let_go(const norch_tensor *x) {
     return PyErr_Occurred() ? -1 : !found;
 }
 
-/* A row that writes into its first input, where no input has a history, nor is a view of what may have one: Python does
- * the others, for which the caller gets NotImplemented. */
+/* A row that writes into its first input. It returns NotImplemented, so that Python does the write, if a gradient is
+ * recorded and an input has a history or is a view, if nodes need copies first, and in an override mode. */
 static inline void *write_row(nr_builtin call, const nr_holder *row, int64_t inputs, void *const *args, nr_ssize n) {
     void *arguments[5] = {args[0], row->held[ROW_OP]}, *converted[2] = {NULL};
     const int modes = nr_modes();
@@ -260,7 +261,7 @@ static inline void *write_row(nr_builtin call, const nr_holder *row, int64_t inp
     if (modes & NR_OVERRIDDEN || (type != nr_tensor_class && type != parameter_class))
         return Py_NewRef(NR_NOT_IMPLEMENTED);
     int32_t count = take_inputs(args, inputs, arguments + 2, converted);
-    int plain = count < 0 ? (PyErr_Occurred() ? -1 : 0) : is_let_go(args[0]);
+    int plain = count < 0 ? (PyErr_Occurred() ? -1 : 0) : needs_no_copies(args[0]);
     for (int64_t i = 0; plain > 0 && i < inputs && !(modes & NR_UNRECORDED); i++) {
         const norch_tensor *x = arguments[i + 2];
         plain = x->node == NR_NONE && x->view == NR_NONE;

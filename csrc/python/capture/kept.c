@@ -41,26 +41,28 @@ static bool is_free(const nr_used *one, int64_t gradients) {
     return nr_references_of(grad) == one->held + gradients && grad->storage->references == one->held_memory;
 }
 
-/* A tensor over `storage` in place of one over memory of that size. */
-static norch_tensor *moved(const norch_tensor *before, norch_storage *storage) {
+/* A tensor with the header of `before` over another storage of the same size. */
+static norch_tensor *over_storage(const norch_tensor *before, norch_storage *storage) {
     norch_tensor header = *before;
     header.storage = storage;
     header.data = (char *)storage->data + ((char *)before->data - (char *)before->storage->data);
     return norch_alias(&header);
 }
 
-static void replace(nr_recording *r, norch_tensor *before, norch_tensor *made) {
+/* Replaces a gradient among the tensors that stay in use, and as the base of results. */
+static void replace(nr_recording *r, norch_tensor *before, norch_tensor *after) {
     for (int64_t i = 0; i < r->keep_count; i++) {
         if (r->keeps[i].x != before) continue;
-        r->keeps[i] = (nr_kept){norch_retain(made), *made, r->keeps[i].written};
+        r->keeps[i] = (nr_kept){norch_retain(after), *after, r->keeps[i].written};
         norch_release(before);
     }
     for (int64_t i = 0; i < r->result_count; i++)
-        if (r->results[i].base == before) r->results[i].base = made;
+        if (r->results[i].base == before) r->results[i].base = after;
 }
 
-/* Puts new tensors over new memory in place of the gradients in that of a block. made: as many as are in use, of NULL. */
-static int32_t renew(nr_recording *r, const int32_t block, norch_tensor **made) {
+/* Gives a block new memory, and replaces all gradients in it by new tensors. renewed: an array for the new gradient of
+ * each tensor in use, all NULL; the caller releases them. */
+static int32_t renew(nr_recording *r, const int32_t block, norch_tensor **renewed) {
     norch_storage *before = r->program->blocks[block].storage;
     norch_storage *storage = nr_storage_make(before->backend, before->bytes);
     if (!storage) return NORCH_ERROR_MEMORY;
@@ -68,9 +70,9 @@ static int32_t renew(nr_recording *r, const int32_t block, norch_tensor **made) 
     for (int64_t i = 0; i < r->used_count && good; i++) {
         const norch_tensor *grad = r->used[i].grad_after;
         if (!grad || grad->storage != before) continue;
-        for (int64_t k = 0; k < i && !made[i]; k++)
-            if (r->used[k].grad_after == grad) made[i] = norch_retain(made[k]);
-        if (!made[i]) good = (made[i] = moved(grad, storage)) != NULL;
+        for (int64_t k = 0; k < i && !renewed[i]; k++)
+            if (r->used[k].grad_after == grad) renewed[i] = norch_retain(renewed[k]);
+        if (!renewed[i]) good = (renewed[i] = over_storage(grad, storage)) != NULL;
     }
     if (!good) {
         nr_storage_release(storage);
@@ -78,9 +80,9 @@ static int32_t renew(nr_recording *r, const int32_t block, norch_tensor **made) 
     }
     for (int64_t i = 0; i < r->used_count; i++) {
         norch_tensor *grad = r->used[i].grad_after;
-        if (!made[i]) continue;
-        replace(r, grad, made[i]);
-        r->used[i].grad_after = norch_retain(made[i]);
+        if (!renewed[i]) continue;
+        replace(r, grad, renewed[i]);
+        r->used[i].grad_after = norch_retain(renewed[i]);
         r->used[i].counted = 0;
         norch_release(grad);
     }
@@ -95,12 +97,12 @@ static int32_t renew(nr_recording *r, const int32_t block, norch_tensor **made) 
 }
 
 static int32_t renew_block_of(nr_recording *r, const norch_tensor *grad) {
-    norch_tensor **made = nr_malloc((size_t)r->used_count * sizeof *made);
-    if (!made) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
-    memset(made, 0, (size_t)r->used_count * sizeof *made);
-    const int32_t status = renew(r, nr_program_find(r->program, grad->storage), made);
-    for (int64_t i = 0; i < r->used_count; i++) norch_release(made[i]);
-    nr_free(made);
+    norch_tensor **renewed = nr_malloc((size_t)r->used_count * sizeof *renewed);
+    if (!renewed) return nr_fail(NORCH_ERROR_MEMORY, "capture: out of memory");
+    memset(renewed, 0, (size_t)r->used_count * sizeof *renewed);
+    const int32_t status = renew(r, nr_program_find(r->program, grad->storage), renewed);
+    for (int64_t i = 0; i < r->used_count; i++) norch_release(renewed[i]);
+    nr_free(renewed);
     return status;
 }
 

@@ -141,7 +141,7 @@ typedef struct nr_returned {
     int64_t offset;       /* of a view, in bytes from the argument's first element; -1: the argument itself */
     norch_tensor *base;   /* in the list of used tensors, or the .grad of one: the result is a view of it; or NULL */
     void *view;           /* the _view of such views (norch/autograd/view_history.py), which marks them; or NULL */
-    norch_tensor *own;    /* without copies: a tensor whose count of writes those that runs give share; or NULL */
+    norch_tensor *own;    /* without copies: shares its version counter with every tensor given for it; or NULL */
     nr_spare spares[NR_SPARES];
     int oldest; /* of the spares */
 } nr_returned;
@@ -149,7 +149,7 @@ typedef struct nr_returned {
 /* A tensor that the function made and that stays in use, and a copy of its header. */
 typedef struct nr_kept {
     norch_tensor *x, header;
-    bool written;
+    bool written; /* by runs */
 } nr_kept;
 
 /* What must be as it was recorded, besides the tensors in use. */
@@ -256,14 +256,14 @@ void *nr_recording_replay(nr_recording *recording, void *leaves);
  * an argument may be set in the run. */
 int32_t nr_make_results(nr_recording *recording, int64_t from, int64_t to);
 void *nr_give_results(nr_recording *recording, int64_t from, int64_t to);
-void nr_drop_made(nr_recording *recording);
+void nr_drop_outputs(nr_recording *recording);
 /* tensors_used.c: the recordings that are alive, as a list, and a number that grows when they may hold other tensors;
  * adds to the list; takes one out. */
 extern nr_recording *nr_recordings;
 extern int64_t nr_recordings_changes;
 void nr_recording_list(nr_recording *recording);
 void nr_recording_unlist(const nr_recording *recording);
-/* How many gradients lie in a storage: different tensors. */
+/* The number of gradients in a storage; one that several tensors share counts once. */
 int64_t nr_gradients_over(const nr_recording *recording, const norch_storage *storage);
 /* Whether a gradient that the function makes can be replaced by a new one, and whether
  * the k-th result is a view of it. */

@@ -150,7 +150,8 @@ static void set_grad(norch_tensor *x, void *after) {
     Py_DecRef(before);
 }
 
-/* time: the number of the write; NULL before the first of a run */
+/* Counts a write to x. *time: the sequence number that all writes of a run share, which the first one draws; NULL until
+ * then. */
 static bool note_write(nr_recording *r, norch_tensor *x, void **time) {
     return (*time || (*time = PyIter_Next(r->counter))) && nr_note_write(x, *time);
 }
@@ -165,7 +166,7 @@ static bool note_writes(nr_recording *r) {
     for (int64_t i = 0; i < r->keep_count && good; i++)
         if (r->keeps[i].written) good = note_write(r, r->keeps[i].x, &time);
     for (int64_t i = 0; i < r->conditions.first_leaves && good; i++)
-        if (leaves[i].written && !leaves[i].object) good = note_write(r, r->args[i], &time);
+        if (leaves[i].written) good = note_write(r, r->args[i], &time);
     for (int64_t i = 0; i < r->result_count && good; i++)
         if (r->results[i].own) good = note_write(r, r->results[i].own, &time);
     if (time) Py_DecRef(time);
@@ -179,7 +180,8 @@ static void leave_gradients(nr_recording *r) {
     }
 }
 
-/* The address of the options of each optimizer's call, or None if it was not complete when a run failed. */
+/* For each call of a run that failed: the address of the hyper-parameters if it is a complete step of an optimizer, else
+ * None. */
 static void *steps_done(const nr_program *program) {
     void *done = PyTuple_New(program->to - program->from);
     for (int64_t i = program->from; done && i < program->to; i++) {
@@ -340,7 +342,7 @@ static void *run_exclusively(nr_recording *r, void *(*body)(nr_recording *r, voi
     Py_IncRef(r);
     program->running = true; /* until the results are copied out of the program's memory */
     void *results = body(r, args);
-    if (!results) nr_drop_made(r);
+    if (!results) nr_drop_outputs(r);
     program->running = false;
     Py_DecRef(r);
     return results;

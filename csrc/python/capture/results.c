@@ -72,7 +72,7 @@ int32_t nr_make_results(nr_recording *r, int64_t from, int64_t to) {
     return NORCH_OK;
 }
 
-void nr_drop_made(nr_recording *r) {
+void nr_drop_outputs(nr_recording *r) {
     for (int64_t i = 0; i < r->result_count; i++) {
         norch_release(r->results[i].output);
         r->results[i].output = NULL;
@@ -113,7 +113,7 @@ static norch_tensor *view_in(const nr_returned *one, norch_tensor *row) {
     return view && nr_share_version(row, view) ? view : NULL;
 }
 
-/* A result that the next run overwrites, which then counts as a write to it. */
+/* A result that the next run overwrites: it shares the version counter of `own`, to which that run counts a write. */
 static norch_tensor *over_own_memory(nr_returned *one) {
     if (!one->own && !(one->own = norch_alias(&one->header))) return NULL;
     norch_tensor *view = norch_alias(&one->header);
@@ -173,7 +173,7 @@ void *nr_give_results(nr_recording *r, int64_t from, int64_t to) {
         Py_DecRef(results);
         results = NULL;
     }
-    nr_drop_made(r); /* the rows of bytes */
+    nr_drop_outputs(r); /* the rows of bytes */
     return results;
 }
 
@@ -194,6 +194,6 @@ NR_BUILTIN(recorded_results) {
         Py_DecRef(results);
         results = NULL;
     }
-    nr_drop_made(r);
+    nr_drop_outputs(r);
     return results;
 }
