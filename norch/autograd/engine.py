@@ -127,16 +127,16 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
 
 
 def _root_of_edge(edge: GradientEdge, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
-    like = edge.ownership_token
+    node, like = edge.node_to_walk(), edge.ownership_token
     if gradient is None:
         if like is None or like._numel != 1 or like._dtype >= _COMPLEX:
-            of = f"{edge[0].name()}'s result" if like is None else f"{like.dtype.name}, shape {tuple(like.shape)}"
+            of = f"{node.name()}'s result" if like is None else f"{like.dtype.name}, shape {tuple(like.shape)}"
             raise ShapeError(f"backward: a gradient can be created implicitly only for a real scalar, not for {of}")
-        return edge[0], full_of(like, 1.0)
+        return node, full_of(like, 1.0)
     gradient = plain(gradient)
     if like is not None:
         check_gradient(gradient, like, "backward")
-    return edge[0], gradient if create_graph else gradient.detach()
+    return node, gradient if create_graph else gradient.detach()
 
 
 def tensors_in(x: Any, name: str) -> list[Any]:

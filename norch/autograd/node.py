@@ -154,6 +154,13 @@ class GradientEdge(_Edge):
 
     __slots__ = ()
 
+    def node_to_walk(self) -> Node:
+        """The node. NotImplementedError where norch.compat shows more nodes than there are, and this is one of them."""
+        node = self[0]
+        if not isinstance(node, Node):
+            raise NotImplementedError(f"norch computes {node.name()} in one node with others, and has no edge there")
+        return node
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GradientEdge) and self[:2] == other[:2]
 

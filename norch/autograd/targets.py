@@ -89,7 +89,7 @@ def nodes_of(inputs: list[Any], name: str) -> list[Node]:
     nodes = []
     for x in inputs:
         if type(x) is GradientEdge:
-            nodes.append(x[0])
+            nodes.append(x.node_to_walk())
             continue
         node = gradient_edge(x)
         if node is None:

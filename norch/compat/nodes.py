@@ -132,9 +132,9 @@ _existing: WeakValueDictionary[Any, Shown] = WeakValueDictionary()
 _metadata: WeakKeyDictionary[_Node, dict[tuple[int, ...], dict[Any, Any]]] = WeakKeyDictionary()
 
 
-def shown(node: _Node | None) -> Any:
+def shown(node: Any) -> Any:
     """A node of norch as PyTorch shows it: the same object while something holds it."""
-    if node is None or type(node) is Leaf:
+    if node is None or type(node) is Leaf or isinstance(node, Shown):
         return node
     if isinstance(node, Output) or type(node).__name__ == "Connect":
         return shown(node.edges[0])
@@ -310,8 +310,5 @@ _READ: dict[str, Callable[[dict[str, Any]], str | None]] = {
 
 def new_edge(cls: Any, node: Any, output_nr: int, ownership_token: Any = None) -> GradientEdge:
     """GradientEdge(), of a node of either graph."""
-    if isinstance(node, Shown):
-        if node._path:
-            raise NotImplementedError(f"GradientEdge: norch computes {node.name()} in the node {node._real!r}")
-        node = node._real
-    return tuple.__new__(cls, (node, output_nr, ownership_token))
+    real = node._real if isinstance(node, Shown) and not node._path else node
+    return tuple.__new__(cls, (real, output_nr, ownership_token))

@@ -9,7 +9,7 @@ import pytest
 from test_door import door
 
 import norch
-from norch.compat.nodes import Shown, new_edge, shown
+from norch.compat.nodes import Shown, shown
 
 pytestmark = pytest.mark.host
 
@@ -139,7 +139,7 @@ def test_hooks_on_what_is_several_nodes_refuse() -> None:
     with pytest.raises(NotImplementedError, match="ConvolutionBackward0: norch computes it in the node"):
         shown(y.grad_fn).register_hook(print)
     turned = shown(norch.nn.Linear(2, 2)(norch.ones(1, 2)).grad_fn).next_functions[2][0]
-    for refused in (turned.register_hook, turned.register_prehook, lambda node: new_edge(None, turned, 0)):
+    for refused in (turned.register_hook, turned.register_prehook):
         with pytest.raises(NotImplementedError, match="TBackward0"):
             refused(print)
 
@@ -251,6 +251,20 @@ edge = torch.autograd.graph.GradientEdge(y.grad_fn, 0)
 assert torch.autograd.grad(edge, x, torch.ones(2))[0].tolist() == [2, 2]
 assert torch.autograd.grad(y.sum(), torch.autograd.graph.get_gradient_edge(y))[0].tolist() == [1, 1]
 assert torch.autograd.graph.get_gradient_edge(y).node is y.grad_fn
+linear = torch.nn.functional.linear(torch.ones(2), torch.eye(2, requires_grad=True)).grad_fn
+inner = [torch.autograd.graph.GradientEdge(node, at) for node, at in linear.next_functions if node is not None]
+assert [edge.node.name() for edge in inner] == ["MmBackward0"]
+assert inner[0].node.next_functions[1][0].name() == "TBackward0"
+for use in (
+    lambda edge: torch.autograd.grad(y.sum(), [edge], allow_unused=True),
+    lambda edge: torch.autograd.backward(edge, torch.ones(2)),
+):
+    try:
+        use(inner[0])
+    except NotImplementedError as error:
+        assert "norch computes MmBackward0 in one node with others" in str(error)
+    else:
+        raise AssertionError("an edge that is not there was taken")
 print("good")
 """)
     assert str(norch.ones(1, requires_grad=True) * 2) == "tensor([2.], grad_fn=<MulBackward>)"
