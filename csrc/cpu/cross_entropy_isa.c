@@ -55,14 +55,14 @@ static void run_chunk(void *context, int64_t chunk) {
     if (!j->run(j->plan, j->out, first, least(first + j->items_in_chunk, j->items))) j->lost = true;
 }
 
-static int32_t check_targets(const nr_cross_entropy_plan *p) {
+static int32_t check_targets(const char *name, const nr_cross_entropy_plan *p) {
     bool lost = false;
     for (int64_t i = 0; i < p->rows; i++) /* without branches: by vectors */
         lost |= p->target[i] != p->ignored && (uint64_t)p->target[i] >= (uint64_t)p->n;
     for (int64_t i = 0; lost && i < p->rows; i++) {
         const int64_t target = p->target[i];
         if (target != p->ignored && (target < 0 || target >= p->n))
-            return nr_fail(NORCH_ERROR_INDEX, "cross_entropy: index %lld is out of range for size %lld at dimension 1",
+            return nr_fail(NORCH_ERROR_INDEX, "%s: index %lld is out of range for size %lld at dimension 1", name,
                            (long long)target, (long long)p->n);
     }
     return NORCH_OK;
@@ -72,17 +72,18 @@ int32_t NR_ISA(nr_run_cross_entropy)(const nr_call *call) {
     const nr_cross_entropy_plan *p = call->plan;
     const bool single = call->dtype == NORCH_FLOAT32;
     job j = {.plan = p, .run = loops[call->op][single ? 0 : 1], .out = p->out};
-    NR_TRY(check_targets(p)); /* before anything is written */
+    const char *name = call->op < NR_NLL_FORWARD ? "cross_entropy" : "nll";
+    NR_TRY(check_targets(name, p)); /* before anything is written */
     const size_t bytes = (size_t)p->rows * (single ? sizeof(float) : sizeof(double));
     const bool reduces = p->reduced && (call->op == NR_CROSS_ENTROPY_FORWARD || call->op == NR_NLL_FORWARD);
     if (reduces && !(j.out = nr_scratch(bytes)))
-        return nr_fail(NORCH_ERROR_MEMORY, "cross_entropy: no memory for %lld bytes of scratch", (long long)bytes);
+        return nr_fail(NORCH_ERROR_MEMORY, "%s: no memory for %lld bytes of scratch", name, (long long)bytes);
     j.items = p->inner ? p->rows / p->inner : 0;
     j.items_in_chunk = CHUNK / (p->n * p->inner + 1) + 1;
     nr_parallel(ceil_div(j.items, j.items_in_chunk), run_chunk, &j);
     if (reduces && !j.lost) (single ? reduce_float32 : reduce_float64)(p, j.out);
     if (reduces) nr_scratch_free(j.out, bytes);
     if (!j.lost) return NORCH_OK;
-    NR_TRY(check_targets(p));
-    return nr_fail(NORCH_ERROR_INDEX, "cross_entropy: another thread wrote an index that is out of range");
+    NR_TRY(check_targets(name, p));
+    return nr_fail(NORCH_ERROR_INDEX, "%s: another thread wrote an index that is out of range", name);
 }

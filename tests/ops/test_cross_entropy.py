@@ -180,6 +180,33 @@ def test_refusals() -> None:
         lib.norch_nll(x, target.int(), None, None, -100, True)
     with pytest.raises(norch.ShapeError, match="nll_backward: a gradient of shape"):
         lib.norch_nll_backward(norch.ones(2), target, None, None, -100, 4)
+    deepest = norch.zeros([1] * 16, dtype=norch.int64)
+    with pytest.raises(norch.ShapeError, match="nll_backward: a gradient of shape"):
+        lib.norch_nll_backward(norch.ones(()), deepest, None, None, -100, 4)
+
+
+@pytest.mark.host  # a device reports them later
+@pytest.mark.parametrize("wrong", [-1, 4])
+def test_targets_just_out_of_range_write_nothing(wrong: int) -> None:
+    x, target, kept, count = norch.ones(3, 4), norch.tensor([0, wrong, 2]), norch.zeros(3, 2), norch.full((), 9.0)
+    for name, call in (
+        ("cross_entropy", lambda: lib.norch_cross_entropy(x, target, kept, count, -100, True, 0.0)),
+        ("cross_entropy", lambda: lib.norch_cross_entropy_backward(norch.ones(()), x, target, kept, count, -100, 0.0)),
+        ("nll", lambda: lib.norch_nll(x, target, None, count, -100, True)),
+        ("nll", lambda: lib.norch_nll_backward(norch.ones(()), target, None, count, -100, 4)),
+    ):
+        with pytest.raises(IndexError, match=f"{name}: index {wrong} is out of range for size 4"):
+            call()
+    assert not kept.any() and count.item() == 9
+
+
+def test_nll_of_rows_and_images_longer_than_a_task() -> None:
+    for shape in ((3, 20_000), (2, 3, 90, 90)):
+        x, target = norch.randn(*shape, requires_grad=True), norch.randint(0, 3, shape[:1] + shape[2:])
+        loss, picked = F.nll_loss(x, target), -x.gather(1, target.unsqueeze(1)).mean()
+        assert_close(loss, picked)
+        for one, other in zip(norch.autograd.grad(loss, [x]), norch.autograd.grad(picked, [x]), strict=True):
+            assert_close(one, other)
 
 
 def test_a_target_with_an_axis_too_many_says_what_to_write():

@@ -119,6 +119,18 @@ def test_sums_with_a_factor_are_those_that_are_not_in_place(name, value, dtypes)
         FACTORS[name](start.clone(), y[:3], value)
 
 
+class Noted(norch.overrides.TorchFunctionMode):
+    """Notes which functions are called."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
 WRITES = {
     "exp_": lambda x: x.exp_(),
     "mul_": lambda x: x.mul_(0.37),
@@ -158,6 +170,19 @@ def test_what_c_writes_at_once_is_what_python_would(write):
     assert base[:2].equal(expected) and base[2:].equal(start) and base.requires_grad
     with pytest.raises(norch.Error, match="leaf"):
         write(leaf[:2])
+    # of a base that gets its history after the view was taken
+    gradients = []
+    for early in (True, False):
+        factor, base = norch.full((4, 3), 0.5, requires_grad=True), norch.cat([start, start])
+        view = base[:2]
+        base.mul_(factor)
+        write(view if early else base[:2])
+        gradients.extend(norch.autograd.grad(base.sum(), [factor]))
+    assert gradients[0].equal(gradients[1])
+    # modes that override functions
+    with Noted() as noted:
+        write(norch.empty(2, 3))
+    assert noted.names[-1] in ("exp_", "mul_", "add_", "clamp_", "relu6")
     # subclasses, parameters, vmap, and a function that is recorded
     assert write(norch.nn.Parameter(start.clone(), requires_grad=False)).equal(expected)
     assert type(write(start.clone().as_subclass(type("Sub", (norch.Tensor,), {})))).__name__ == "Sub"

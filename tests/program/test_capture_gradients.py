@@ -354,3 +354,36 @@ def test_gradients_that_share_memory_are_held(name, returned, held):
         step(norch.randn(3, 4))
         kept += [(HELD[held](p.grad), HELD[held](p.grad).tolist()) for p in norm.parameters()]
     assert step.recordings() == 1 and all(g.tolist() == values for g, values in kept)
+
+
+def test_gradients_that_are_one_tensor_are_held():
+    """Two tensors whose .grad is one tensor still share it after a replay that had to make a new one."""
+    a, b = (norch.ones(2, requires_grad=True) for _ in range(2))
+
+    @norch.capture
+    def step(x):
+        a.grad = None
+        (a * x).sum().backward()
+        b.grad = a.grad
+
+    held = []
+    for i in range(6):
+        step(norch.full((2,), float(i)))
+        held.append(a.grad)
+        assert a.grad is b.grad
+    assert [grad.tolist() for grad in held] == [[float(i)] * 2 for i in range(6)]
+
+
+def test_a_view_of_a_gradient_that_is_returned_twice_is_held():
+    a = norch.ones(2, requires_grad=True)
+
+    @norch.capture
+    def step(x):
+        a.grad = None
+        (a * x).sum().backward()
+        view = a.grad.view(-1)
+        return view, view
+
+    held = [step(norch.full((2,), float(i))) for i in range(6)]
+    assert all(one is other for one, other in held)
+    assert [one.tolist() for one, _ in held] == [[float(i)] * 2 for i in range(6)]

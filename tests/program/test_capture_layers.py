@@ -142,6 +142,28 @@ def test_channels_are_scaled_in_pieces_of_many_columns(size, reader, padding):
     assert DEVICE != "cpu" or len(f.program.layers()) >= 3
 
 
+@pytest.mark.parametrize("around", ["x", "y", "operand"])
+def test_stages_alone_of_images_of_which_one_has_zeros_around(around):
+    """A 3 x 3 convolution needs the zeros; a 1 x 1 convolution reads the others."""
+    norch.manual_seed(0)
+    first, beside, wide, plain = (nn.Conv2d(n, 32, k, padding=k // 2) for n, k in ((3, 3), (3, 3), (32, 3), (32, 1)))
+
+    @inference
+    def model(image):
+        x, operand = first(image), beside(image)
+        y = F.relu(x * operand)
+        read = [wide(image) if image is {"x": x, "y": y, "operand": operand}[around] else plain(image)
+                for image in (x, operand, y)]  # fmt: skip
+        return read[0] + read[1] + read[2]
+
+    f = captured(model, norch.randn(2, 3, 11, 19))
+    layers = f.program.layers()
+    assert DEVICE != "cpu" or len(layers) > 4
+    for _ in range(2):
+        x = norch.randn(2, 3, 11, 19)
+        assert same_bits(f(x), model(x))
+
+
 def test_sums_of_zeros_infinities_and_what_is_no_number():
     model = drawn(
         nn.Sequential(
