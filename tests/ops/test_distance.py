@@ -10,6 +10,7 @@ import pytest
 from case import source
 
 import norch
+from norch.ops.resample import IN_PAGES
 
 pytestmark = pytest.mark.kernel
 
@@ -93,3 +94,13 @@ def test_more_pairs_than_fit(rows: int) -> None:
     """Rows without elements may be more than memory has pairs for: of the second number they are 39 modulo 2**64."""
     with pytest.raises((norch.ShapeError, MemoryError)):  # the latter where there is no kernel
         norch.pdist(norch.empty(rows, 0, device="cpu"))
+
+
+@pytest.mark.skipif(IN_PAGES, reason="the library for pages has no kernel of distances")
+def test_a_product_of_matrices_computes_distances_from_a_million_differences_on():
+    """Before, small distances of rows that lie far away are exact; a product of matrices loses them."""
+    x = norch.zeros(40, 3, device="cpu")
+    x[0], x[1] = 1e4, 1e4 + 0.0625
+    exact = 0.0625 * 3**0.5
+    assert norch.cdist(x, x)[0, 1].item() == pytest.approx(exact, rel=1e-6)
+    assert norch.cdist(x.repeat(20, 1), x.repeat(20, 1))[0, 1].item() != pytest.approx(exact, rel=1e-2)

@@ -228,3 +228,9 @@ def test_like_torch(torch: Any, count: int) -> None:
     equation = ",".join(["...i"] * count) + "->i"
     wanted = torch.einsum(equation, *map(torch.from_numpy, arrays)).numpy()
     assert_close(norch.einsum(equation, *map(norch.tensor, arrays)), norch.tensor(wanted))
+
+
+def test_complex_elements_of_one_operand_are_added_up():
+    x = norch.tensor([[1 + 2j, 3.0], [4j, 5.0]])
+    assert norch.einsum("ij->i", x).tolist() == [4 + 2j, 5 + 4j]
+    assert norch.einsum("ij,k->i", x, norch.ones(2)).tolist() == [8 + 4j, 10 + 8j]

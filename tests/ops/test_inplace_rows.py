@@ -190,3 +190,24 @@ def test_what_c_writes_at_once_is_what_python_would(write):
     recorded = norch.capture(lambda x: write(x.clone()))
     for _ in range(3):
         assert recorded(start).equal(expected)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("factor", [3, -2, 0.1])
+def test_sums_with_a_factor_in_place_are_those_out_of_place(dtype, factor):
+    x, y = (norch.tensor([7, 100, 3, n]).to(getattr(norch, dtype)) for n in (0, 9))
+    if isinstance(factor, float) and dtype in ("uint8", "int32"):
+        with pytest.raises(norch.DTypeError, match="a factor of integers is an integer"):
+            x.clone().add_(y, alpha=factor)
+        return
+    assert x.clone().add_(y, alpha=factor).equal(x.add(y, alpha=factor))
+    if dtype != "uint8" or factor > 0:
+        assert x.clone().sub_(y, alpha=factor).equal(x.sub(y, alpha=factor))
+
+
+def test_the_older_form_of_addcmul_in_place():
+    x, y = norch.tensor([1.0, 2.0]), norch.tensor([3.0, 5.0])
+    assert x.clone().addcmul_(2, y, y).tolist() == x.addcmul(2, y, y).tolist() == [19.0, 52.0]
+    assert x.clone().addcdiv_(2, y, y).tolist() == [3.0, 4.0]
+    with pytest.raises(norch.ArgumentError, match="addcmul_"):  # a factor is a number
+        x.clone().addcmul_(y, 2.0, y)

@@ -573,3 +573,11 @@ def test_one_wrapper_is_before_the_body() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert len(lines) == len(ONCE) and all(line[0] in "01" for line in lines), lines
+
+
+def test_makers_with_out_check_the_layout():
+    out = norch.ones(2)
+    assert norch.zeros(2, out=out, layout=norch.strided) is out and out.tolist() == [0.0, 0.0]
+    with pytest.raises(NotImplementedError, match="norch has strided tensors alone"):
+        norch.ones(2, out=out, layout="torch.sparse_coo")
+    assert out.tolist() == [0.0, 0.0]

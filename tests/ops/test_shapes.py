@@ -408,3 +408,10 @@ def test_shuffles_like_torch(torch):
     assert norch.nn.PixelUnshuffle(2)(norch.nn.PixelShuffle(2)(norch.tensor(array))).tolist() == array.tolist()
     norch_norm = norch.nn.functional.normalize(norch.tensor(array), dim=(2, 3), p=1)
     assert np.allclose(norch_norm, array / np.abs(array).sum((2, 3), keepdims=True))
+
+
+def test_circular_padding_repeats_what_is_left_once_at_most():
+    x = norch.arange(4.0).reshape(1, 1, 4)
+    assert norch.nn.functional.pad(x, (-2, 2), mode="circular").tolist() == [[[2.0, 3.0, 2.0, 3.0]]]
+    with pytest.raises(norch.ShapeError, match="pad: -2 and 3 exceed what is left of dimension 2"):
+        norch.nn.functional.pad(x, (-2, 3), mode="circular")
