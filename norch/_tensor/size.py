@@ -8,7 +8,7 @@ from .._package.typing import TYPE_CHECKING, Any, SupportsIndex, overload
 if TYPE_CHECKING:
 
     class _Base(tuple[int, ...]):
-        """What C makes: size[0] is an integer, and size[1:] a Size."""
+        """Implemented in C: size[0] is an integer, and size[1:] a Size."""
 
         __slots__ = ()
 

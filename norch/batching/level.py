@@ -160,8 +160,8 @@ def samples(x: Any, level: Level) -> Any:
     return lib.norch_expand(x, (level.size, *lib.norch_shape(x))) if x is not None else None
 
 
-# What a call writes to is passed to it as it is, not as a view of it: at an outer level what was passed becomes() a
-# batched tensor, alone.
+# A tensor that a call of the library writes to is made in the shape of the call, and passed itself. A view of it would
+# not do: in a vmap within a vmap become() makes the tensor that was passed a batched one, and not the base of a view.
 
 
 def empty_like(x: Any, shape: tuple[int, ...]) -> Any:

@@ -1,5 +1,5 @@
-"""Private members of PyTorch's classes that programs call, listed in methods.txt. A class here has those of a class of
-norch, as functions: the door gives them to it.
+"""Private members of PyTorch's classes that programs call. Each class here has functions that the door (door.py) adds
+to the class of norch of the same name: as methods or, with an @ in methods.txt, as attributes that they compute.
 """
 
 from __future__ import annotations

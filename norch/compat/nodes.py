@@ -1,7 +1,8 @@
-"""The graph of a tensor in the classes of PyTorch's: what grad_fn gives behind the door.
+"""The graph of a tensor with the nodes of PyTorch's, as grad_fn shows it through the door (norch.as_torch()).
 
-nodes.txt says which nodes of norch are which ones there: they differ in names, in the order of inputs, and where an
-operation is one here and several there. The nodes are made when they are looked at, and hold those of norch.
+The two graphs differ in names, in the order of inputs, and in operations that are one node here and several there.
+nodes.txt has the rules that translate one to the other. The nodes are made when a program reads them, and hold those of
+norch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from ..autograd.node import GradientEdge, Leaf
 from ..autograd.node import Node as _Node
 from .placeholders import HERE
 
-# Of a tree: a variable, None where there is no gradient, or (name, what is behind a colon, the nodes that it leads to).
+# Some nodes of a graph, or a pattern of nodes in nodes.txt. One of
+#   (name, text, inputs)  a node: its name, the text after a colon in nodes.txt or None, and a Tree for each input
+#   None                  no gradient
+#   a letter              in a pattern, any node; otherwise a node of norch
 Tree = Any
 _TOKEN = re.compile(r"\s*([A-Za-z_0-9,]+|\.)(?::(\w[\w,]*))?(\()?")
 
@@ -36,8 +40,12 @@ class Node(metaclass=_Nodes):
 
 
 class Shown:
-    """A node of PyTorch's graph. _real: that of norch, _tree: the names below it and their nodes, _path: where it is
-    in the tree of _real. What norch's node has, the saved values too, is read of it."""
+    """A node of PyTorch's graph. Its other attributes, such as saved tensors, are those of norch's node.
+
+    _real  the node of norch that computes it
+    _tree  its name and inputs (see Tree)
+    _path  () for the node that stands for _real itself. If PyTorch has several nodes for _real: which input to follow
+           from that node, and from the next ones, to get here"""
 
     __slots__ = ("__weakref__", "_path", "_real", "_tree")
 
@@ -101,7 +109,7 @@ class Shown:
         return self._real.register_prehook(as_shown)
 
     def _order(self) -> list[tuple[int | None, bool]]:
-        """Of each input, the edge of norch's node that it is, and whether as a transposed matrix."""
+        """For each input: the number of the edge of norch's node with its gradient, and whether that is transposed."""
         edges = list(self._real.edges)
         order: list[tuple[int | None, bool]] = []
         for to in self._tree[2]:
@@ -255,7 +263,7 @@ def _indexed(node: Any) -> Tree:
 
 
 def _read_of(node: Any) -> str | None:
-    """What the word behind a colon in nodes.txt is compared with: None where backward() has freed the values."""
+    """The text that a rule of nodes.txt compares with its text after a colon; None once backward() freed the values."""
     saved = _saved_by(node)
     read = _READ.get(type(node).__name__, _operands)
     return read(saved) if saved else None

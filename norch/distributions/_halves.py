@@ -123,7 +123,7 @@ def _widened(x: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
         names = x._given() if hasattr(x, "_given") else ()
         for name, value in x.__dict__.items():
             if name in names or not isinstance(getattr(type(x), name, None), functools.cached_property):
-                result.__dict__[name] = _widened(value, copies)  # what was computed of halves is computed again
+                result.__dict__[name] = _widened(value, copies)  # cached properties are computed again, of these
         result._of_halves = False
     elif type(x) in (list, tuple):
         result = type(x)(_widened(item, copies) for item in x)

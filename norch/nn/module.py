@@ -582,8 +582,8 @@ _look_up_ordinarily(Module)
 
 
 def _look_up_after_properties(cls: Any) -> None:
-    """Lets Module.__getattr__ find what is registered under the name of a property, which is asked before and raises an
-    AttributeError."""
+    """Makes Python call Module.__getattr__ for instances of cls again. It finds modules that are registered under the
+    name of a property, after the property has raised an AttributeError."""
     if cls.__getattr__ is Module.__getattr__:  # type: ignore[attr-defined]
         cls.__getattr__ = Module.__getattr__  # type: ignore[attr-defined]
 

@@ -88,7 +88,7 @@ class Graph:
         return names[0] if outputs == 1 else names
 
     def step_of(self, op: str, dtype: int, ndim: int) -> Any:
-        """The body of a Scan: of what came before and a slice, of ndim axes each, what an operator gives, twice."""
+        """The body of a Scan: op of the state and a slice, each with ndim axes, is the next state and the output."""
         helper, shape = self.onnx.helper, [None] * ndim
         state, part, new, kept = (helper.make_tensor_value_info(n, self.type_of(dtype), shape) for n in "abcd")
         nodes = [helper.make_node(op, ["a", "b"], ["c"]), helper.make_node("Identity", ["c"], ["d"])]

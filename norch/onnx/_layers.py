@@ -45,8 +45,8 @@ def _conv_input(g: Any, out: Any, y: Any, weight: Any, bias: Any, geometry: Any,
 
 
 def _pooled(g: Any, x: Any, window: Any, op: str, outputs: int, **more: Any) -> Any:
-    """A pooling node over the last two axes. Padding after is what the number of windows needs, or ONNX's ceil_mode
-    where that varies."""
+    """A pooling node over the last two axes. If the plain formula gives fewer windows than there are, max pools get
+    more padding at the end; others, and those whose need varies with the size, get ONNX's ceil_mode."""
     kernel, stride, before, dilation, result = (list(window[i : i + 2]) for i in range(0, 10, 2))
     ceil, after = 0, list(before)
     for i in range(2):

@@ -92,7 +92,7 @@ def _angle(r: Any, y: str, x: str) -> Any:
 
 
 def _number_of(op: str) -> Callable[..., Any]:
-    """Max or Min of what is no NaN."""
+    """Max or Min, which ignores a NaN if the other operand is a number, as fmax() and fmin() do."""
     return lambda r, a, b: r("Where", r("IsNaN", a), b, r("Where", r("IsNaN", b), a, r(op, a, b)))
 
 

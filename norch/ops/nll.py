@@ -36,7 +36,8 @@ class Targets(TensorHolder):
 
 
 def count_for(x: Any, reduction: str) -> Any:
-    """What norch_nll() and norch_cross_entropy() of x write the divisor of a mean to, if the reduction is one."""
+    """An empty 0-d tensor, to which norch_nll() and norch_cross_entropy() write the divisor of a mean; None for other
+    reductions."""
     if reduction != "mean":
         return None
     return lib.norch_empty((), _FLOAT64 if x._dtype == _FLOAT64 else _FLOAT32, (x._device_type, x._device_index))

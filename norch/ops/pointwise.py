@@ -521,7 +521,7 @@ _write_sum, _write_lerp = writes("ternary", "addcmul"), writes("ternary", "lerp"
 
 
 def _added(name: str, self: Tensor, other: Any, alpha: Any, sign: int) -> Any:
-    """self, to which sign * alpha * other was added in one pass; NotImplemented where it takes more than that."""
+    """Adds sign * alpha * other to self in one pass; NotImplemented where a gradient or a cast needs the long way."""
     if (mode.enabled and self._node is not None) or self.dtype not in (float32, float64):
         return NotImplemented
     if not scales(alpha, other, self):
