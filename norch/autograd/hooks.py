@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from .._package.typing import Any
 from .._tensor import handle as _handle
@@ -32,15 +33,31 @@ class RemovableHandle:
         self.remove()
 
 
-def add_hook(hooks: dict[int, Any], hook: Any, first: bool = False) -> RemovableHandle:
-    """Adds a hook to those of a module or an optimizer, which are called in order; first: in front of the others."""
-    key = max(hooks, default=-1) + 1
+_numbers = itertools.count()  # of the hooks of a process: a handle removes no later hook
+
+
+def add_hook(
+    hooks: dict[int, Any], hook: Any, first: bool = False, options: Sequence[tuple[dict[int, bool], bool]] = ()
+) -> RemovableHandle:
+    """Adds a hook to those of a module or an optimizer, which are called in order; first: in front of the others.
+    options: (the numbers of the hooks with an option, whether this one has it) of each option."""
+    while (key := next(_numbers)) in hooks:  # those of a loaded module have numbers of another process
+        pass
     earlier = dict(hooks) if first else {}
     for old_key in earlier:
         del hooks[old_key]
     hooks[key] = hook
     hooks.update(earlier)
-    return RemovableHandle(lambda: hooks.pop(key, None))
+    for with_it, has_it in options:
+        with_it.pop(key, None)
+        if has_it:
+            with_it[key] = True
+
+    def take() -> None:
+        for numbers in (hooks, *(with_it for with_it, _ in options)):
+            numbers.pop(key, None)
+
+    return RemovableHandle(take)
 
 
 def add_node_hook(node: Any, hook: Any) -> RemovableHandle:

@@ -5,7 +5,6 @@ to the class of norch of the same name: as methods or, with an @ in methods.txt,
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,20 +23,6 @@ class Module:
 
     def _is_full_backward_hook(self: Any) -> bool | None:
         return True if self._backward_hooks else None
-
-    def _forward_hooks_with_kwargs(self: Any) -> dict[int, bool]:
-        return _where(self._forward_hooks, 1)
-
-    def _forward_hooks_always_called(self: Any) -> dict[int, bool]:
-        return _where(self._forward_hooks, 2)
-
-    def _forward_pre_hooks_with_kwargs(self: Any) -> dict[int, bool]:
-        return _where(self._forward_pre_hooks, 1)
-
-
-def _where(hooks: dict[int, Any], option: int) -> dict[int, bool]:
-    """{number: True} of the hooks with an option."""
-    return OrderedDict((number, True) for number, hook in hooks.items() if hook[option])
 
 
 class _List:

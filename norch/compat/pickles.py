@@ -156,7 +156,7 @@ def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:
     return _load_from_bytes, (file.getvalue(),)
 
 
-_HOOKS = {name for name in vars(norch.nn.Module()) if name.endswith("_hooks")}
+_HOOKS = {name for name in vars(norch.nn.Module()) if "_hooks" in name}
 _NESTED = ("enable_nested_tensor", "use_nested_tensor", "mask_check")
 # Attributes that PyTorch's layers have and norch's have not, of a layer and its state.
 ATTRIBUTES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
@@ -182,7 +182,7 @@ def _padding(padding: Any, kernel_size: Any, dilation: Any, **_: Any) -> list[in
 
 
 def module__reduce_ex__(module: Any, reduce: Any, protocol: Any) -> Any:
-    """With the state that PyTorch pickles: how each hook is called in dicts of their own."""
+    """With the state that PyTorch pickles."""
     reduced = reduce(module, protocol)
     if (
         type(reduced) is not tuple
@@ -191,9 +191,6 @@ def module__reduce_ex__(module: Any, reduce: Any, protocol: Any) -> Any:
     ):
         return reduced
     state = {name: OrderedDict(x) if name in _HOOKS else x for name, x in held.items()}
-    for kind, ways in ("_forward_hooks", ("with_kwargs", "always_called")), ("_forward_pre_hooks", ("with_kwargs",)):
-        for at, name in enumerate((kind, *(f"{kind}_{way}" for way in ways))):
-            state[name] = OrderedDict((key, how[at]) for key, how in held.get(kind, {}).items() if not at or how[at])
     state["_is_full_backward_hook"] = True if held.get("_backward_hooks") else None
     for cls in type(module).__mro__:
         if cls.__name__ in ATTRIBUTES and cls.__module__.startswith("torch."):

@@ -8,6 +8,13 @@ from collections.abc import Callable, MutableMapping
 from typing import Any
 
 REGISTRIES = ("_parameters", "_buffers", "_modules")
+# The dicts of hooks of a module, and for each the dicts whose keys are the numbers of hooks with an option.
+HOOKS = {
+    "_forward_hooks": ("_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
+    "_forward_pre_hooks": ("_forward_pre_hooks_with_kwargs",),
+    "_backward_hooks": (),
+    "_backward_pre_hooks": (),
+}
 
 
 def _no_module() -> None:
@@ -67,6 +74,11 @@ class Registry(dict[str, Any]):
     update, setdefault = MutableMapping.update, MutableMapping.setdefault
 
 
+def not_a(expected: str, value: object, kind: str, name: str) -> TypeError:
+    """What the assignment of something else as an item raises."""
+    return TypeError(f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)")
+
+
 class RegistryAttribute:
     """The attribute of a module that holds a registry. A dict that a program assigns becomes a registry, so that its
     entries are attributes of the module. There is no __get__, so reading is as fast as that of any attribute."""
@@ -82,9 +94,10 @@ class RegistryAttribute:
         registry.update(items)
 
 
-def registries_again(module: Any) -> None:
+def restored(module: Any) -> None:
     """Turns the dicts of a copied or loaded module into registries, and their entries into attributes. A shallow copy
     shares the registries of the original."""
+    _options_apart(module.__dict__)
     for kind in REGISTRIES:
         if (entries := module.__dict__.get(kind)) is not None:
             of_its_own = {kind: Registry.of(module, entries)} if type(entries) is dict else {}
@@ -100,7 +113,7 @@ def restoring(cls: Any) -> None:
     @functools.wraps(set_state)
     def __setstate__(self: Any, state: Any) -> None:
         set_state(self, state)
-        registries_again(self)
+        restored(self)
 
     cls.__setstate__ = __setstate__
 
@@ -116,17 +129,16 @@ def without_entries(reduced: Any) -> Any:
     return (*reduced[:2], rest, *reduced[3:])
 
 
-def hooks_here(state: dict[str, Any]) -> dict[str, Any]:
-    """The state of a module. If PyTorch pickled it, its hooks are converted to norch's form, in which each hook has its
-    flags with it; PyTorch keeps the flags in separate dicts."""
-    if "_forward_hooks_with_kwargs" not in state:
-        return state
-    named, always = state["_forward_hooks_with_kwargs"], state.get("_forward_hooks_always_called", {})
-    before = state.get("_forward_pre_hooks_with_kwargs", {})
-    rest = {name: value for name, value in state.items() if not name.endswith(("_with_kwargs", "_always_called"))}
-    rest["_forward_hooks"] = {key: (hook, key in named, key in always) for key, hook in rest["_forward_hooks"].items()}
-    rest["_forward_pre_hooks"] = {key: (hook, key in before) for key, hook in rest["_forward_pre_hooks"].items()}
-    return rest
+def _options_apart(state: dict[str, Any]) -> None:
+    """Changes the hooks of a module that was saved when each was a tuple with its options."""
+    for kind, options in HOOKS.items():
+        if not options or options[0] in state:
+            continue
+        hooks = state.get(kind, {})
+        tuples = {key: hook for key, hook in hooks.items() if type(hook) is tuple}
+        state[kind] = {key: hook[0] if key in tuples else hook for key, hook in hooks.items()}
+        for at, option in enumerate(options, 1):
+            state[option] = {key: True for key, hook in tuples.items() if hook[at]}
 
 
 _OLDER = {"save": "_state_dict_pre_hooks", "saved": "_state_dict_hooks"}
@@ -145,5 +157,5 @@ def _renamed(state: dict[str, Any]) -> dict[str, Any]:
 
 def set_state(module: Any, state: dict[str, Any]) -> None:
     """__setstate__ of a module."""
-    module.__dict__.update(hooks_here(_renamed(state)))
-    registries_again(module)
+    module.__dict__.update(_renamed(state))
+    restored(module)

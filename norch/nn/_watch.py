@@ -64,7 +64,8 @@ def _remove(watcher: Watcher) -> None:
 # ---- hooks of all modules ------------------------------------------------------------------------------------------
 
 forward_pre_hooks: dict[int, Callable[..., Any]] = {}
-forward_hooks: dict[int, tuple[Callable[..., Any], bool]] = {}
+forward_hooks: dict[int, Callable[..., Any]] = {}
+forward_hooks_with_kwargs: dict[int, bool] = {}  # the numbers of such hooks
 _bare: Any = Module.__call__
 
 
@@ -73,7 +74,8 @@ def _hooked(self: Module, *args: Any, **kwargs: Any) -> Any:
         if (changed := before(self, args)) is not None:
             args = changed if isinstance(changed, tuple) else (changed,)
     result = _bare(self, *args, **kwargs)
-    for after, with_kwargs in list(forward_hooks.values()):
+    for key, after in list(forward_hooks.items()):
+        with_kwargs = key in forward_hooks_with_kwargs
         changed = after(self, args, kwargs, result) if with_kwargs else after(self, args, result)
         result = result if changed is None else changed
     return result
@@ -95,8 +97,8 @@ def _choose_call(_: None) -> None:
         Module.__call__ = call  # type: ignore[method-assign]
 
 
-def _add_hook(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
-    handle = add_hook(hooks, hook)
+def _add_hook(hooks: dict[int, Any], hook: Any, *options: tuple[dict[int, bool], bool]) -> RemovableHandle:
+    handle = add_hook(hooks, hook, False, options)
     lib.norch_call_locked(_lock, _choose_call, None)
 
     def take() -> None:
@@ -119,4 +121,4 @@ def register_module_forward_hook(
     module; a result other than None replaces the output. always_call, after exceptions too, is not supported."""
     if always_call:
         raise NotImplementedError("register_module_forward_hook: always_call is not supported for all modules")
-    return _add_hook(forward_hooks, (hook, with_kwargs))
+    return _add_hook(forward_hooks, hook, (forward_hooks_with_kwargs, with_kwargs))

@@ -21,7 +21,7 @@ from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
-from ._registry import REGISTRIES, Registry, RegistryAttribute, restoring, set_state, without_entries
+from ._registry import REGISTRIES, Registry, RegistryAttribute, not_a, restoring, set_state, without_entries
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
@@ -62,8 +62,11 @@ class Module(StateDict):
     """
 
     training: bool
-    _forward_hooks: dict[int, tuple[Callable[..., Any], bool, bool]]
-    _forward_pre_hooks: dict[int, tuple[Callable[..., Any], bool]]
+    _forward_hooks: dict[int, Callable[..., Any]]
+    _forward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks_with_kwargs: dict[int, bool]
+    _forward_hooks_always_called: dict[int, bool]
+    _forward_pre_hooks_with_kwargs: dict[int, bool]
     _backward_hooks: dict[int, Callable[..., Any]]
     _backward_pre_hooks: dict[int, Callable[..., Any]]
     # Annotated as a callable so that a subclass can define forward with any arguments.
@@ -78,7 +81,10 @@ class Module(StateDict):
             _modules=Registry.of(self, {}),
             _non_persistent_buffers_set=set(),
             _forward_hooks={},
+            _forward_hooks_with_kwargs={},
+            _forward_hooks_always_called={},
             _forward_pre_hooks={},
+            _forward_pre_hooks_with_kwargs={},
             _backward_hooks={},
             _backward_pre_hooks={},
             _state_dict_pre_hooks={},
@@ -103,10 +109,10 @@ class Module(StateDict):
             raise
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        hooks = list(self._forward_hooks.items())
-        called = set()
+        waiting = dict(self._forward_hooks)
         try:
-            for hook, with_kwargs in list(self._forward_pre_hooks.values()):
+            for key, hook in list(self._forward_pre_hooks.items()):
+                with_kwargs = key in self._forward_pre_hooks_with_kwargs
                 changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
                 if changed is None:
                     continue
@@ -117,17 +123,18 @@ class Module(StateDict):
                 else:
                     args = changed if isinstance(changed, tuple) else (changed,)
             result = self._forward_with_hooks(args, kwargs)
-            for key, (hook, with_kwargs, _) in hooks:
-                called.add(key)
-                changed = hook(self, args, kwargs, result) if with_kwargs else hook(self, args, result)
+            for key in list(waiting):
+                hook, named = waiting.pop(key), key in self._forward_hooks_with_kwargs
+                changed = hook(self, args, kwargs, result) if named else hook(self, args, result)
                 if changed is not None:
                     result = changed
             return result
         except Exception:
-            for key, (hook, with_kwargs, always) in hooks:
-                if always and key not in called:
+            for key, hook in waiting.items():
+                if key in self._forward_hooks_always_called:
                     with suppress(Exception):  # the first error is raised
-                        hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
+                        named = key in self._forward_hooks_with_kwargs
+                        hook(self, args, kwargs, None) if named else hook(self, args, None)
             raise
 
     def _forward_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -143,14 +150,15 @@ class Module(StateDict):
     ) -> RemovableHandle:
         """Calls `hook(module, args)` before each forward; a result other than None replaces args. with_kwargs: calls
         `hook(module, args, kwargs)`, which returns None or (args, kwargs). prepend: before the existing hooks."""
-        return add_hook(self._forward_pre_hooks, (hook, with_kwargs), prepend)
+        return add_hook(self._forward_pre_hooks, hook, prepend, [(self._forward_pre_hooks_with_kwargs, with_kwargs)])
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
         """Calls `hook(module, args, output)` after each forward; a result other than None replaces output. with_kwargs:
         calls `hook(module, args, kwargs, output)`. always_call: also if forward raises, with output None."""
-        return add_hook(self._forward_hooks, (hook, with_kwargs, always_call), prepend)
+        options = [(self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call)]
+        return add_hook(self._forward_hooks, hook, prepend, options)
 
     def register_full_backward_hook(
         self, hook: Callable[[Any, Any, Any], Any], prepend: bool = False
@@ -270,7 +278,7 @@ class Module(StateDict):
             kind, expected = "buffer", "norch.Tensor"
         elif registry is self._modules:
             kind, expected = "child module", "norch.nn.Module"
-        raise _not_a(expected, value, kind, name)
+        raise not_a(expected, value, kind, name)
 
     def __delattr__(self, name: str) -> None:
         if self._registry_of(name) is not None:
@@ -282,7 +290,7 @@ class Module(StateDict):
         """Adds a parameter under `name`; None registers an absent one, such as the bias of a layer without bias."""
         self._check_name("parameter", name)
         if param is not None and not isinstance(param, Parameter):
-            raise _not_a("norch.nn.Parameter", param, "parameter", name)
+            raise not_a("norch.nn.Parameter", param, "parameter", name)
         self._bind("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -295,7 +303,7 @@ class Module(StateDict):
         """
         self._check_name("buffer", name)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise _not_a("norch.Tensor", tensor, "buffer", name)
+            raise not_a("norch.Tensor", tensor, "buffer", name)
         if self._registry_of(name) not in (None, self._buffers):
             raise KeyError(f"attribute {name!r} already exists")
         self._bind("_buffers", name, tensor)
@@ -586,10 +594,6 @@ def _look_up_after_properties(cls: Any) -> None:
     name of a property, after the property has raised an AttributeError."""
     if cls.__getattr__ is Module.__getattr__:  # type: ignore[attr-defined]
         cls.__getattr__ = Module.__getattr__  # type: ignore[attr-defined]
-
-
-def _not_a(expected: str, value: object, kind: str, name: str) -> TypeError:
-    return TypeError(f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)")
 
 
 def indent(text: str) -> str:

@@ -10,6 +10,7 @@ from ..ops.copy import cat
 from ..ops.quantized import BLOCK, packed_weight, quantized_linear, quantized_weight
 from ..tensor import Tensor
 from ._layer import format_options
+from ._registry import HOOKS
 from .conv import Conv1d, Conv2d
 from .embedding import Embedding
 from .functional._embedding import embedding
@@ -19,7 +20,6 @@ from .parameter import Parameter
 
 __all__ = ["QuantizedConv1d", "QuantizedConv2d", "QuantizedEmbedding", "QuantizedLinear", "quantize"]
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _MOST = 1 << 22  # numbers of a weight that are converted at a time
 
 
@@ -41,7 +41,8 @@ class Quantized(Module):
         self._shape = shape
         for name in self._options.split():
             setattr(self, name, getattr(layer, name))
-        self.__dict__.update({name: layer.__dict__[name] for name in _HOOKS}, training=layer.training)
+        hooks = [name for kind, options in HOOKS.items() for name in (kind, *options)]
+        self.__dict__.update({name: layer.__dict__[name] for name in hooks}, training=layer.training)
 
     @property
     def weight(self) -> Tensor:

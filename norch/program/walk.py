@@ -25,7 +25,7 @@ from weakref import CallableProxyType, ProxyType
 from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..autograd.function import Function
-from ..nn._registry import Registry
+from ..nn._registry import HOOKS, Registry
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from .bytecode import CALLED, COMPUTES_NAMES, TAKES_NAME, Read, Use
@@ -75,7 +75,6 @@ _MOST = 50_000  # values that one recording compares
 
 _OF_STATE = frozenset(("state_dict", "__getstate__", "__dict__"))  # of optimizers and other objects of norch
 _OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
-HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")  # of modules
 _WRAPPERS = {  # of functions in classes, and their members
     property: (property.fget, property.fset, property.fdel),
     staticmethod: (staticmethod.__dict__["__func__"],),
@@ -476,6 +475,8 @@ class Walk(Settings):
             self.tensors += [x for x in (*module._parameters.values(), *module._buffers.values()) if x is not None]
         private = self._computes_names and is_class_of_library(type(module))
         self._attributes(module, module.__dict__, None, names=self.names if private else None)
-        for name in HOOKS:
-            self._reach(module.__dict__.get(name, absent), None)
+        for name, options in HOOKS.items():
+            self._reach(hooks := module.__dict__.get(name, absent), None)
+            for option in options if hooks else ():
+                self._reach(module.__dict__.get(option, absent), None)
         self._walk()

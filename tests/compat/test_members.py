@@ -27,7 +27,7 @@ linear.register_forward_hook(lambda *given: None, with_kwargs=True)
 linear.register_forward_pre_hook(lambda *given: None)
 print(linear._call_impl(torch.ones(2)).shape, linear._slow_forward(torch.ones(2)).shape, linear.dump_patches)
 print(len(linear._forward_hooks_with_kwargs), len(linear._forward_pre_hooks_with_kwargs))
-print(linear._forward_hooks_always_called, linear._is_full_backward_hook)
+print(dict(linear._forward_hooks_always_called), linear._is_full_backward_hook)
 
 class Twice(nn.Linear):
     def __call__(self, x):

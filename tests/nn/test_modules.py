@@ -3,6 +3,7 @@
 import copy
 import pickle
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -238,13 +239,88 @@ def state_hooks(library: Any) -> list[Any]:
     return told
 
 
-@pytest.mark.parametrize("story", [forward_hooks, state_hooks])
+def held_hooks(library: Any) -> list[Any]:
+    """The dicts hold the hooks themselves, and others the numbers of those with an option; programs go through them,
+    delete from them and replace them."""
+    told: list[Any] = []
+    layer, x = library.nn.ReLU(), library.ones(2)
+
+    def hook(*given: Any) -> None:
+        told.append([type(one).__name__ for one in given])
+
+    def other(*given: Any) -> None:
+        told.append(len(given))
+
+    def tell() -> None:
+        layer(x)
+        for kind in ("forward", "forward_pre", "backward", "backward_pre"):
+            told.append([one is hook for one in getattr(layer, f"_{kind}_hooks").values()])
+        for option in ("forward_hooks_with_kwargs", "forward_hooks_always_called", "forward_pre_hooks_with_kwargs"):
+            kept, hooks = getattr(layer, f"_{option}"), getattr(layer, f"_{option.partition('hooks')[0]}hooks")
+            told.append([kept.get(number, False) for number in hooks])
+
+    before = layer.register_forward_pre_hook(hook, with_kwargs=True)
+    layer.register_forward_pre_hook(other)
+    after = layer.register_forward_hook(hook, with_kwargs=True)
+    layer.register_forward_hook(hook, always_call=True, prepend=True)
+    layer.register_full_backward_hook(other)
+    layer.register_full_backward_pre_hook(hook)
+    tell()
+    for hooks in (layer._forward_hooks, layer._forward_pre_hooks):
+        for number, one in list(hooks.items()):
+            if one is hook:
+                del hooks[number]  # as pruning does, and the removal of weight norm
+    layer.register_forward_hook(hook)
+    layer.register_forward_pre_hook(hook, prepend=True)
+    tell()
+    before.remove()  # of hooks that are there no more
+    after.remove()
+    tell()
+    layer._forward_hooks = OrderedDict()
+    layer._forward_pre_hooks.clear()
+    layer._forward_pre_hooks[-1] = other
+    gone = layer.register_forward_hook(hook)
+    layer._forward_hooks.clear()
+    layer.register_forward_hook(hook)
+    gone.remove()
+    tell()
+    again = copy.deepcopy(layer)
+    told.append([again._forward_hooks is layer._forward_hooks, list(again._forward_pre_hooks.values()) == [other]])
+    return told
+
+
+@pytest.mark.parametrize("story", [forward_hooks, held_hooks, state_hooks])
 def test_hooks_like_torch(torch: Any, story: Any) -> None:
     wanted = story(torch)
     found = story(norch)
     assert len(found) == len(wanted)
     for one, other in zip(found, wanted):
         assert one == other or str(one).replace("norch", "torch") == str(other)
+
+
+def test_hooks_of_modules_saved_with_their_options() -> None:
+    """Modules that norch 0.2 pickled have a tuple of each hook; a class may set its own state."""
+
+    class Own(nn.ReLU):
+        def __setstate__(self, state: dict[str, Any]) -> None:
+            self.__dict__ = dict(state)
+
+    told: list[int] = []
+
+    def hook(*given: Any) -> None:
+        told.append(len(given))
+
+    for kind in (nn.ReLU, Own):
+        state = {name: value for name, value in vars(kind()).items() if "hooks_" not in name}
+        state["_forward_hooks"] = {0: (hook, True, False), 2: (hook, False, True)}
+        state["_forward_pre_hooks"] = {1: (hook, True), 3: (hook, False)}
+        old = kind.__new__(kind)
+        old.__setstate__(state)
+        old(norch.ones(1))
+        assert told == [3, 2, 4, 3] and vars(old).keys() == vars(kind()).keys()
+        assert old._forward_hooks_always_called == {2: True} and list(old._forward_hooks.values()) == [hook, hook]
+        assert copy.copy(old)._forward_hooks is old._forward_hooks
+        told.clear()
 
 
 def test_hooks_that_give_the_wrong_thing() -> None:

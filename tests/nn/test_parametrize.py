@@ -5,6 +5,7 @@ import gc
 import io
 import pickle
 import weakref
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from conftest import DEVICE
 
 import norch
 from norch import nn
+from norch.nn.extras import hooked_norms
 from norch.nn.utils import parametrizations, parametrize
 from norch.testing import assert_close
 
@@ -101,6 +103,37 @@ def test_several_originals_buffers_copies() -> None:
     with parametrize.cached():
         assert model[0].weight is model[0].weight
     assert model[0].weight is not model[0].weight
+
+
+@pytest.mark.parametrize("dim", [0, None])
+def test_hooks_are_of_a_class_of_theirs(torch: Any, dim: int | None) -> None:
+    """As in PyTorch, with its attributes; and those that norch 0.2 pickled become such hooks."""
+    layers: Any = [
+        (
+            library.nn.utils.weight_norm(library.nn.Linear(4, 3), dim=dim),
+            library.nn.utils.spectral_norm(library.nn.Linear(4, 3), eps=1e-3),
+        )
+        for library in (norch, torch)
+    ]
+    for ours, theirs in zip(*layers, strict=True):
+        (hook,), (wanted,) = ours._forward_pre_hooks.values(), theirs._forward_pre_hooks.values()
+        assert type(hook).__name__ == type(wanted).__name__ and vars(hook) == vars(wanted)
+        kept = ours.weight.detach().clone()
+        hook.remove(ours)
+        assert isinstance(ours.weight, nn.Parameter) and list(ours._parameters) == ["bias", "weight"]
+        assert dim is not None or kept.shape == ours.weight.shape
+    for parts, compute, like in (
+        ("g v", partial(hooked_norms._rescaled_weight, dim=dim), hooked_norms.WeightNorm("weight", dim)),
+        (
+            "orig u v",
+            partial(hooked_norms._normalized_weight, axis=1, iterations=2, eps=1e-3),
+            hooked_norms.SpectralNorm("weight", 2, 1, 1e-3),
+        ),
+    ):
+        old = hooked_norms._Hook()
+        old.__setstate__({"kind": "", "name": "weight", "parts": parts.split(), "compute": compute})
+        assert type(old) is type(like) and vars(old) == vars(like)
+        assert vars(pickle.loads(pickle.dumps(old))) == vars(like)
 
 
 @pytest.mark.parametrize("made", ["weight_norm", "spectral_norm"])

@@ -4,9 +4,7 @@ favour of nn.utils.parametrizations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from ...autograd import no_grad
 from ...tensor import Tensor
@@ -25,14 +23,66 @@ from ..utils.parametrizations import (
 
 
 class _Hook:
-    """Sets module.<name> to compute(module, name) before each forward. parts: suffixes of the tensors that it reads.
-    compute is a function of module level, or a partial() of one, so that modules can be pickled."""
+    """Sets module.<name> to compute_weight(module) before each forward."""
 
-    def __init__(self, kind: str, name: str, parts: str, compute: Callable[[Any, str], Tensor]) -> None:
-        self.kind, self.name, self.parts, self.compute = kind, name, parts.split(), compute
+    name: str
+    _kind: ClassVar[str]
+    _parts: ClassVar[tuple[str, ...]]  # suffixes of the tensors that it reads
 
     def __call__(self, module: Any, inputs: Any) -> None:
-        setattr(module, self.name, self.compute(module, self.name))
+        setattr(module, self.name, self.compute_weight(module))
+
+    def compute_weight(self, module: Any) -> Tensor:
+        raise NotImplementedError
+
+    def remove(self, module: Any) -> None:
+        """Makes module.<name> a parameter again, with its current value."""
+        with no_grad():
+            weight = self.compute_weight(module)
+        for part in self._parts:
+            delattr(module, f"{self.name}_{part}")
+        delattr(module, self.name)
+        module.register_parameter(self.name, Parameter(weight.detach()))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "compute" in state:  # saved as a _Hook, with a partial() of _rescaled_weight or _normalized_weight
+            name, options = state["name"], state["compute"].keywords
+            like: _Hook
+            if "iterations" in options:
+                like = SpectralNorm(name, options["iterations"], options["axis"], options["eps"])
+            else:
+                like = WeightNorm(name, options["dim"])
+            self.__class__, state = type(like), vars(like)
+        self.__dict__.update(state)
+
+
+class WeightNorm(_Hook):
+    """The hook of weight_norm()."""
+
+    _kind, _parts = "weight_norm", ("g", "v")
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        self.name, self.dim = name, -1 if dim is None else dim
+
+    def compute_weight(self, module: Any) -> Tensor:
+        return _rescaled_weight(module, self.name, self.dim)
+
+
+class SpectralNorm(_Hook):
+    """The hook of spectral_norm()."""
+
+    _kind, _parts = "spectral_norm", ("orig", "u", "v")
+
+    def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
+        self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module, module.training))
+
+    def compute_weight(self, module: Any, do_power_iteration: bool = False) -> Tensor:
+        return _normalized_weight(
+            module, self.name, self.dim, self.n_power_iterations if do_power_iteration else 0, self.eps
+        )
 
 
 def _weight(module: Module, name: str, kind: str) -> Parameter:
@@ -52,21 +102,16 @@ def _hook(module: Module, hook: _Hook, parameters: dict[str, Parameter], buffers
     module.register_forward_pre_hook(hook)
 
 
-def _remove(module: Any, kind: str, name: str) -> Any:
-    for key, (hook, _) in module._forward_pre_hooks.items():
-        if isinstance(hook, _Hook) and (hook.kind, hook.name) == (kind, name):
-            with no_grad():
-                weight = hook.compute(module, name)
+def _remove(module: Any, kind: type[_Hook], name: str) -> Any:
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, kind) and hook.name == name:
+            hook.remove(module)
             del module._forward_pre_hooks[key]
-            for part in hook.parts:
-                delattr(module, f"{name}_{part}")
-            delattr(module, name)
-            module.register_parameter(name, Parameter(weight.detach()))
             return module
-    raise ValueError(f"remove_{kind}: {module._get_name()} has none of {name!r}")
+    raise ValueError(f"remove_{kind._kind}: {module._get_name()} has none of {name!r}")
 
 
-def _rescaled_weight(module: Any, name: str, dim: int | None) -> Tensor:
+def _rescaled_weight(module: Any, name: str, dim: int) -> Tensor:
     return rescaled(getattr(module, f"{name}_g"), getattr(module, f"{name}_v"), dim)
 
 
@@ -78,7 +123,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """
     weight = _weight(module, name, "weight_norm").detach()
     parameters = {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}
-    hook = _Hook("weight_norm", name, "g v", partial(_rescaled_weight, dim=dim))
+    hook = WeightNorm(name, dim)
     _hook(module, hook, parameters, {})
     hook(module, ())
     return module
@@ -91,13 +136,13 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     >>> norch.nn.utils.remove_weight_norm(layer).weight.shape
     norch.Size([2, 3])
     """
-    return _remove(module, "weight_norm", name)
+    return _remove(module, WeightNorm, name)
 
 
 def _normalized_weight(module: Any, name: str, axis: int, iterations: int, eps: float) -> Tensor:
     weight, u, v = (getattr(module, f"{name}_{part}") for part in ("orig", "u", "v"))
     matrix = as_matrix(weight, axis)
-    if module.training:
+    if iterations:
         power_iteration(matrix.mT, v, u, iterations, eps)
     return weight / singular_value(matrix, u, v)
 
@@ -116,8 +161,7 @@ def spectral_norm(
     check_spectral_norm(weight, n_power_iterations, axis)
     vectors = random_unit_vectors(as_matrix(weight, axis), eps)
     buffers = dict(zip("uv", vectors, strict=True))
-    compute = partial(_normalized_weight, axis=axis, iterations=n_power_iterations, eps=eps)
-    _hook(module, _Hook("spectral_norm", name, "orig u v", compute), {"orig": weight}, buffers)
+    _hook(module, SpectralNorm(name, n_power_iterations, axis, eps), {"orig": weight}, buffers)
     setattr(module, name, weight.detach())  # a leaf, so that the module can be copied before its first forward
     return module
 
@@ -129,4 +173,4 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     >>> norch.nn.utils.remove_spectral_norm(layer).weight.shape
     norch.Size([2, 3])
     """
-    return _remove(module, "spectral_norm", name)
+    return _remove(module, SpectralNorm, name)

@@ -109,7 +109,7 @@ def _scores(t: Tensor, importance_scores: Tensor | None) -> Tensor:
 
 def _hooks(module: Any, name: str | None = None) -> Iterator[tuple[int, BasePruningMethod]]:
     """The hooks of module that prune, or that prune module.<name>, with their keys."""
-    for key, (hook, _) in module._forward_pre_hooks.items():
+    for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and name in (None, hook._tensor_name):
             yield key, hook
 
