@@ -123,6 +123,7 @@ class QuantizedConv1d(Quantized):
 
     bias: Parameter | None
     _axes, _conv, forward = Conv1d._axes, Conv1d._conv, Conv1d.forward
+    _conv_forward, _pairs_of_padding = Conv1d._conv_forward, Conv1d._pairs_of_padding
     _options = "in_channels out_channels groups kernel_size stride padding dilation output_padding padding_mode"
 
     def __init__(self, layer: Any, packed: Tensor, scale: Tensor, shape: tuple[int, ...]) -> None:
