@@ -128,3 +128,16 @@ def test_a_result_whose_gradient_is_lost_does_not_hinder_the_others() -> None:
             assert norch.autograd.grad(a.sum() + t.sum(), w)[0].tolist() == [3.0, 3.0]
     with pytest.raises(norch.Error, match="changed in place"):
         called(norch.ones(2))[1].sum().backward()
+
+
+def test_a_gradient_counts_no_write_of_the_forward_part_again() -> None:
+    """What saves running statistics after the forward part may go backward after the gradient."""
+    model, x = nn.BatchNorm1d(3), norch.randn(5, 3)
+    compiled = norch.compile(model)
+    for _ in range(6):
+        factor = norch.ones(3, requires_grad=True)
+        y = compiled(x)
+        z = (model.running_mean * factor).sum()
+        y.square().sum().backward()
+        z.backward()
+        assert factor.grad is not None and factor.grad.equal(model.running_mean)
