@@ -44,6 +44,7 @@ for bidirectional in (False, True):
     print(rnn.check_forward_args(torch.ones(4, 5, 2), state, None))
     x = torch.ones(4, 5, 2)
     print(rnn.get_expected_hidden_size(x, None), rnn.get_expected_cell_size(x, None))
+    print(nn.GRU(2, 3, batch_first=True).get_expected_hidden_size(x, None))
     print([tuple(x.shape) for x in rnn.permute_hidden(state, torch.tensor([1, 0]))])
     print(rnn.permute_hidden(state, None) is state)
     for given, wrong in ((torch.ones(4, 5, 3), state), (torch.ones(5, 2), state), (torch.ones(4, 6, 2), state)):

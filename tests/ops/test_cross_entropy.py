@@ -214,3 +214,18 @@ def test_a_target_with_an_axis_too_many_says_what_to_write():
         F.cross_entropy(norch.zeros(4, 3), norch.zeros(4, 1, dtype=norch.int64))
     with pytest.raises(norch.ShapeError, match=r"of shape \(4, 3\)$"):
         F.cross_entropy(norch.zeros(4, 3), norch.zeros(5, dtype=norch.int64))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_label_smoothing_leaves_ignored_samples_out(reduction: str) -> None:
+    """With weights, which go another way than rows without."""
+    x = norch.randn(4, 3, 2)
+    target = norch.tensor([[0, -100], [2, 1], [-100, -100], [1, 1]])
+    weight = norch.tensor([0.5, 1.0, 2.0])
+    counts = target != -100
+    loss = F.cross_entropy(x, target, weight, label_smoothing=0.2, reduction=reduction)
+    kept = F.cross_entropy(x.mT[counts], target[counts], weight, label_smoothing=0.2, reduction=reduction)
+    if reduction == "none":
+        assert not loss[~counts].any()
+        loss = loss[counts]
+    assert_close(loss, kept)

@@ -211,3 +211,13 @@ def test_the_older_form_of_addcmul_in_place():
     assert x.clone().addcdiv_(2, y, y).tolist() == [3.0, 4.0]
     with pytest.raises(norch.ArgumentError, match="addcmul_"):  # a factor is a number
         x.clone().addcmul_(y, 2.0, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("hardtanh", (-0.5, 0.5)), ("hardtanh", ()), ("relu6", ()), ("threshold", (0.2, 2.0))]
+)
+def test_functions_that_can_write_in_place_do_so_only_when_asked(name, arguments):
+    numbers = [-9.0, 0.125, 9.0]
+    x = norch.tensor(numbers)
+    getattr(norch.nn.functional, name)(x, *arguments)
+    assert x.tolist() == numbers and x._version == 0
