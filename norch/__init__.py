@@ -53,6 +53,7 @@ from .ops.scan import *  # noqa: F403
 from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
 from .ops.softmax import log_softmax, softmax
 from .ops.sort import *  # noqa: F403
+from .ops.sums import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, frombuffer, tensor
 from .ops.view import *  # noqa: F403
 from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state

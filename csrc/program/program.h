@@ -172,6 +172,8 @@ static inline int32_t nr_program_run_step(const nr_step *step) { return step->ru
 void nr_program_choose_run(nr_step *step);
 /* Advances the random number generator for a call, and notes the position in its plan. */
 void nr_program_draw(const nr_call *call);
+/* The hyper-parameters of a step of an optimizer; NULL for other calls. */
+const double *nr_program_hyper(const nr_call *call);
 
 /* constant.c: runs calls that read only constants, and marks them as dead. */
 int32_t nr_program_fold_constants(nr_program *program);

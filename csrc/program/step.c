@@ -1,9 +1,14 @@
 /* step: how one call of a program runs, or a chain of calls. */
 #define NR_SHARED static inline __attribute__((unused))
+#include "../families/optim.h"
 #include "../families/random.h"
 #include "host_call.h"
 #include "layers.h"
 #include "program.h"
+
+const double *nr_program_hyper(const nr_call *call) {
+    return call->family == NR_OPTIM ? ((const nr_optim_plan *)call->plan)->hyper : NULL;
+}
 
 void nr_program_draw(const nr_call *call) {
     nr_random_plan *plan = (nr_random_plan *)(uintptr_t)call->plan;

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ops import pointwise as ops
+from ..ops import sums
 from ..ops._arguments import named_function, public
 from ..ops.complex import conj, imag, real
 from ..ops.composed.numeric import nextafter as _nextafter
@@ -46,11 +47,11 @@ isfinite, isinf, isnan, signbit, logical_not = map(
 negative, bitwise_invert = _unary(ops.neg, "negative"), _unary(ops.bitwise_not, "bitwise_invert")
 ceil, floor, trunc, round = (_unary(function, of_floats=True) for function in (ops.ceil, ops.floor, ops.trunc, _round))
 
-add, pow = _binary(ops.add), _binary(ops.pow)
+add, pow = _binary(sums.add), _binary(ops.pow)
 floor_divide, remainder = _binary(ops.floor_divide), _binary(ops.remainder)
 atan2, copysign, hypot, logaddexp = map(_binary, (ops.atan2, ops.copysign, ops.hypot, ops.logaddexp))
 maximum, minimum, nextafter = _binary(ops.maximum), _binary(ops.minimum), _binary(_nextafter)
-subtract, multiply, divide = _binary(ops.sub, "subtract"), _binary(ops.mul, "multiply"), _binary(ops.div, "divide")
+subtract, multiply, divide = _binary(sums.sub, "subtract"), _binary(ops.mul, "multiply"), _binary(ops.div, "divide")
 equal, not_equal = _binary(ops.eq, "equal"), _binary(ops.ne, "not_equal")
 less, less_equal = _binary(ops.lt, "less"), _binary(ops.le, "less_equal")
 greater, greater_equal = _binary(ops.gt, "greater"), _binary(ops.ge, "greater_equal")

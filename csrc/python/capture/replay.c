@@ -4,7 +4,6 @@
 
 #include "../../core/device.h"
 #include "../../core/memory.h"
-#include "../../families/optim.h"
 #include "../modes.h"
 #include "../node.h"
 #include "recording.h"
@@ -185,10 +184,9 @@ static void leave_gradients(nr_recording *r) {
 static void *steps_done(const nr_program *program) {
     void *done = PyTuple_New(program->to - program->from);
     for (int64_t i = program->from; done && i < program->to; i++) {
-        const nr_call *call = &program->steps[i].call;
-        const bool is_done = i < program->complete && call->family == NR_OPTIM;
-        void *address = is_done ? (void *)(uintptr_t)((const nr_optim_plan *)call->plan)->hyper : NULL;
-        PyTuple_SetItem(done, i - program->from, address ? PyLong_FromVoidPtr(address) : Py_NewRef(NR_NONE));
+        const double *hyper = i < program->complete ? nr_program_hyper(&program->steps[i].call) : NULL;
+        void *address = hyper ? PyLong_FromVoidPtr((void *)(uintptr_t)hyper) : Py_NewRef(NR_NONE);
+        PyTuple_SetItem(done, i - program->from, address);
     }
     return done;
 }

@@ -43,8 +43,9 @@ from ...ops.composed.activation import threshold as _threshold
 from ...ops.create import empty_like
 from ...ops.pointwise import relu as _relu
 from ...ops.pointwise import sigmoid as sigmoid
-from ...ops.pointwise import sub, tanh
+from ...ops.pointwise import tanh
 from ...ops.random import standard_exponential, uniform_
+from ...ops.sums import sub
 from ...tensor import Tensor
 
 # ruff: noqa: A002  (PyTorch's names)

@@ -21,8 +21,9 @@ from ...ops._entry import composed
 from ...ops._operand import as_operand, tensor_of
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
-from ...ops.pointwise import exp, log, minimum, sub, where
+from ...ops.pointwise import exp, log, minimum, where
 from ...ops.reduce import mean_over, mean_square
+from ...ops.sums import sub
 from ...ops.view import connect
 from ...tensor import Tensor
 from ._activation import logsigmoid

@@ -15,6 +15,7 @@ from ...dtype import bool_, check_numbers, complex128, finfo, float32, float64, 
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
+from .. import sums
 from .._arguments import named_function, public
 from .._checks import check_count, floats_of, numbers_of, real_of
 from .._entry import composed, rename_errors
@@ -262,7 +263,7 @@ def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     >>> norch.rsub(norch.tensor([1, 2]), 10)
     tensor([9, 8])
     """
-    return rows._sub(other, input) if alpha == 1 else rows.with_factor(rows._sub, "rsub", alpha, other, input)
+    return rows._sub(other, input) if alpha == 1 else sums.with_factor(rows._sub, "rsub", alpha, other, input)
 
 
 @method(composed=True, out=True)
@@ -309,7 +310,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
         return rows._addcmul(input, tensor1, tensor2)
-    return rows.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
+    return sums.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
 @method(composed=True, autocast="- widest", out=True)
@@ -323,7 +324,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
         tensor1, tensor2, value = tensor2, third, tensor1
     if value == 1:
         return rows._addcdiv(input, tensor1, tensor2)
-    return rows.with_factor(rows._addcdiv, "addcdiv", value, input, tensor1, tensor2)
+    return sums.with_factor(rows._addcdiv, "addcdiv", value, input, tensor1, tensor2)
 
 
 def _scaled_in_place(function: Any) -> Any:
@@ -331,7 +332,7 @@ def _scaled_in_place(function: Any) -> Any:
     name, general, write = function.__name__ + "_", inplace_form(function), writes("ternary", function.__name__)
 
     def function_(self: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
-        if third is None and not mode.casting and rows.scales(value, tensor1, self):
+        if third is None and not mode.casting and sums.scales(value, tensor1, self):
             if self.dtype in (float32, float64):
                 out = write(self, tensor1 if value == 1 else rows.mul(tensor1, value), tensor2)
                 if out is not NotImplemented:

@@ -24,8 +24,9 @@ from ..create import eye
 from ..index import on_common_device
 from ..matmul import bmm, linear, matmul, mm, mv
 from ..op import OPCODES, method
-from ..pointwise import sub, where
+from ..pointwise import where
 from ..reduce import sum as sum_
+from ..sums import sub
 from ..view import axis, broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
 
