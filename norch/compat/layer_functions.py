@@ -13,7 +13,13 @@ from .aten_kernels import KERNELS
 
 convolution, native_batch_norm = KERNELS["convolution"], KERNELS["native_batch_norm"]
 native_group_norm, native_layer_norm = KERNELS["native_group_norm"], KERNELS["native_layer_norm"]
-embedding = KERNELS["embedding"]
+
+
+def embedding(
+    weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    """F.embedding()."""
+    return KERNELS["embedding"](weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
 def batch_norm(
