@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from case import draw, source
 from cases import CASES
-from conftest import DEVICE
+from conftest import DEVICE, drop_numbers
 from test_derivatives import variables
 
 import norch
 from norch._binding.library import lib
 from norch.nn import functional as F  # noqa: N812
-from norch.ops import _operand
 
 SIZE = 4096  # elements of each operand, float64
 UNIT = SIZE * 8
@@ -95,10 +94,10 @@ def test_a_chain_keeps_what_it_needs(name: str) -> None:
     source = norch.Generator().manual_seed(0)
     x, y = (norch.randn(64, 64, generator=source, dtype=norch.float64).abs().requires_grad_() for _ in range(2))
     chain(x, y)  # numbers that are kept for the next time
-    _operand._numbers.clear()
+    drop_numbers()
     before = lib.norch_live_bytes()
     out = chain(x, y)
-    _operand._numbers.clear()
+    drop_numbers()
     kept = lib.norch_live_bytes() - before - out.nbytes
     assert kept <= count * UNIT + 1024, f"{name} keeps {kept / UNIT:.3f} operands; its derivative needs {what}"
     out.sum().backward()
@@ -129,10 +128,10 @@ def _kept(call: Callable[[], Any]) -> tuple[int, Any]:
     result = None
     for _ in range(2):  # numbers that are kept for the next time
         result = None
-        _operand._numbers.clear()
+        drop_numbers()
         before = lib.norch_live_bytes()
         result = call()
-    _operand._numbers.clear()
+    drop_numbers()
     return lib.norch_live_bytes() - before - sum(_bytes(_listed(result)).values()), result
 
 

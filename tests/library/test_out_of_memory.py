@@ -4,11 +4,11 @@ import time
 
 import numpy as np
 import pytest
+from conftest import drop_numbers
 
 import norch
 from norch._binding.library import lib
 from norch.nn import functional as F
-from norch.ops import _operand
 from norch.ops.quantized import packed_weight, quantized_linear
 
 
@@ -162,7 +162,7 @@ def look(tensors):
 
 
 def storages():
-    _operand._numbers.clear()
+    drop_numbers()
     return lib.norch_live_storages()
 
 

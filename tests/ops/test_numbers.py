@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
+from conftest import drop_numbers
 
 import norch
 from norch.nn import functional as F  # noqa: N812
@@ -42,12 +43,6 @@ def changed_numbers() -> list[str]:
             if x.item() != wanted and wanted == wanted:
                 changed.append(f"{wanted!r} holds {x.item()!r}")
     return changed
-
-
-def forget() -> None:
-    """Drops all kept numbers."""
-    for kept in _operand._numbers.values():
-        kept.clear()
 
 
 def functions() -> list[tuple[str, Callable[..., Any]]]:
@@ -85,7 +80,7 @@ def attempt(function: Callable[..., Any], given: Iterable[Any], **options: Any) 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_no_function_hands_out_a_kept_number(number: Any) -> None:
     wrong = []
-    forget()
+    drop_numbers()
     for each in NUMBERS:
         _operand.operand(each)
     with warnings.catch_warnings():
@@ -96,7 +91,7 @@ def test_no_function_hands_out_a_kept_number(number: Any) -> None:
                     attempt(function, given, **options)
                 if options and changed_numbers():
                     wrong.append(f"{name}: {', '.join(changed_numbers())}")
-                    forget()
+                    drop_numbers()
     assert not wrong, "\n".join(wrong)
 
 
@@ -109,7 +104,7 @@ def test_numbers_survive_what_is_written_into_results() -> None:
 @pytest.mark.parametrize("first, then", [(0.0, -0.0), (-0.0, 0.0), (1, True), (True, 1), (1, 1.0), (1.0, 1), (0, -0.0)])
 def test_a_kept_number_stands_for_no_other_that_is_equal(first: Any, then: Any) -> None:
     """Python's dicts take -0.0 for 0.0, and True for 1."""
-    forget()
+    drop_numbers()
     x = norch.tensor([1, 2], dtype=norch.uint8)
     for number in (first, then, first, then):
         out = x * number
@@ -117,6 +112,18 @@ def test_a_kept_number_stands_for_no_other_that_is_equal(first: Any, then: Any) 
         assert str(out[0].item()) == str(number * 1)
         condition = norch.tensor([True, False])
         assert str(norch.where(condition, number, x.bool())[0].item()) == str(number)
+
+
+def test_numbers_are_kept() -> None:
+    """Also while the tests run: the other tests here are about those that are kept."""
+    drop_numbers()
+    x = norch.ones(2)
+    for number in NUMBERS:
+        x * number
+        assert number in _operand._numbers[type(number)]
+    kept = dict(_operand._numbers[float])
+    x * NUMBERS[0]
+    assert all(_operand._numbers[float][key] is number for key, number in kept.items())
 
 
 def test_a_number_is_not_pinned() -> None:
@@ -127,7 +134,7 @@ def test_a_number_is_not_pinned() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_no_gradient_is_a_kept_number(number: Any) -> None:
     """Gradients that a user may write to: of each function of two tensors, one of which is a number."""
-    forget()
+    drop_numbers()
     for _, function in functions():
         for at in (0, 1):
             x = norch.tensor(0.25, requires_grad=True)
