@@ -32,7 +32,7 @@ def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
     tensor([2., 2.])
     """
     if second is not None:
-        other, alpha = second, other
+        alpha, other = older_factor("add", other, alpha), second
     return _add(input, other) if alpha == 1 else with_factor(_add, "add", alpha, input, other)
 
 
@@ -40,8 +40,15 @@ def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
 def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other; sub(input, alpha, other) is an older form."""
     if second is not None:
-        other, alpha = second, other
+        alpha, other = older_factor("sub", other, alpha), second
     return _sub(input, other) if alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
+
+
+def older_factor(name: str, factor: Any, keyword: Any) -> Any:
+    """The factor of an older form, which stands before what it multiplies; keyword: the one given by name."""
+    if keyword != 1:
+        raise TypeError(f"{name}: two factors, {factor} before the tensor and {keyword} by name")
+    return factor
 
 
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
@@ -110,7 +117,7 @@ def _added(name: str, self: Tensor, other: Any, alpha: Any, sign: int) -> Any:
 def add_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """add() in place."""
     if second is not None:
-        other, alpha = second, other
+        alpha, other = older_factor("add_", other, alpha), second
     if alpha == 1:
         return _add_(self, other)
     out = _added("add_", self, other, alpha, 1)
@@ -121,11 +128,11 @@ def add_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) ->
 def sub_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) -> Tensor:
     """sub() in place."""
     if second is not None:
-        other, alpha = second, other
+        alpha, other = older_factor("sub_", other, alpha), second
     if alpha == 1:
         return _sub_(self, other)
     out = _added("sub_", self, other, alpha, -1)
     return out if out is not NotImplemented else _sub_(self, _times("sub_", alpha, self, (other,))[0][0])
 
 
-__all__ = public(globals(), "scales", "with_factor")
+__all__ = public(globals(), "older_factor", "scales", "with_factor")

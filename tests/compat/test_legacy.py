@@ -116,6 +116,16 @@ def test_the_factor_stands_before_what_it_multiplies():
     assert x.clone().addcdiv_(4, y, z).tolist() == norch.addcdiv(x, 4, y, z).tolist() == [5, 5]
 
 
+@pytest.mark.parametrize("name", ["add", "sub", "add_", "sub_", "addcmul", "addcdiv", "addcmul_", "addcdiv_"])
+def test_a_factor_is_given_once(name):
+    x, others, factor = norch.ones(2), (norch.ones(2),), "alpha"
+    if name.startswith("addc"):
+        others, factor = others * 2, "value"
+    with pytest.raises(TypeError, match=f"{name.rstrip('_')}_?: two factors, 2 before the tensor and 3 by name"):
+        getattr(x, name)(2, *others, **{factor: 3})
+    assert x.tolist() == [1, 1]
+
+
 @pytest.mark.filterwarnings("ignore:size_average")
 def test_size_average_and_reduce_in_place_of_reduction(torch):
     def losses(lib, given):

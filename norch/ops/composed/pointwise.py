@@ -307,7 +307,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     tensor([ 81., 151.])
     """
     if third is not None:
-        tensor1, tensor2, value = tensor2, third, tensor1
+        value, tensor1, tensor2 = sums.older_factor("addcmul", tensor1, value), tensor2, third
     if value == 1:
         return rows._addcmul(input, tensor1, tensor2)
     return sums.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
@@ -321,7 +321,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     tensor([21., 21.])
     """
     if third is not None:
-        tensor1, tensor2, value = tensor2, third, tensor1
+        value, tensor1, tensor2 = sums.older_factor("addcdiv", tensor1, value), tensor2, third
     if value == 1:
         return rows._addcdiv(input, tensor1, tensor2)
     return sums.with_factor(rows._addcdiv, "addcdiv", value, input, tensor1, tensor2)
