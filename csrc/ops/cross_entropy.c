@@ -7,17 +7,24 @@
 /* Nanoseconds for an element, for nr_call.work. */
 #define NANOSECONDS 1.0
 
-/* x (N, C) or (C), of floats; target: int64 indices (N) or (). */
-static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *target) {
+/* x: logits, logarithms of probabilities, or a gradient of losses; target: indices of classes. */
+static int32_t check_dtypes(const char *op, const norch_tensor *x, const norch_tensor *target) {
     NR_TRY(nr_check_real(op, x));
     NR_TRY(nr_check_real(op, target));
+    NR_TRY(nr_check_same_device(op, x, target));
     if (!nr_is_float(x->dtype) || target->dtype != NORCH_INT64)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: expected logits of floats and int64 targets, got %s and %s", op,
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: expected floats and int64 targets, got %s and %s", op,
                        nr_dtypes[x->dtype].name, nr_dtypes[target->dtype].name);
+    return NORCH_OK;
+}
+
+/* x (N, C) or (C), of floats; target: int64 indices (N) or (). */
+static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *target) {
+    NR_TRY(check_dtypes(op, x, target));
     if (x->ndim < 1 || x->ndim > 2 || !nr_same_shape(target->ndim, target->shape, x->ndim - 1, x->shape))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: targets of shape %s for logits of shape %s", op, nr_shape_of(target),
                        nr_shape_of(x));
-    return nr_check_same_device(op, x, target);
+    return NORCH_OK;
 }
 
 /* Checks the count that a forward pass writes and backward reads: 0-d, of the dtype of wide, or NULL. */
@@ -122,10 +129,7 @@ norch_tensor *norch_nll(const norch_tensor *x, const norch_tensor *target, const
                         const norch_tensor *optional_count, int64_t ignored, bool reduced) {
     const char *op = "nll";
     int64_t shape[NORCH_MAX_DIMS];
-    if (nr_check_real(op, x) || nr_check_real(op, target) || nr_check_same_device(op, x, target)) return NULL;
-    if (!nr_is_float(x->dtype) || target->dtype != NORCH_INT64)
-        return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: expected floats and int64 targets, got %s and %s", op,
-                         nr_dtypes[x->dtype].name, nr_dtypes[target->dtype].name);
+    if (check_dtypes(op, x, target)) return NULL;
     if (x->ndim < 1 || !nr_same_shape(target->ndim, target->shape, shape_of_targets(x->ndim, x->shape, shape), shape))
         return NR_REFUSE(NORCH_ERROR_SHAPE, "%s: targets of shape %s for an input of shape %s", op, nr_shape_of(target),
                          nr_shape_of(x));
@@ -143,10 +147,7 @@ norch_tensor *norch_nll(const norch_tensor *x, const norch_tensor *target, const
 norch_tensor *norch_nll_backward(const norch_tensor *g, const norch_tensor *target, const norch_tensor *optional_weight,
                                  const norch_tensor *optional_count, int64_t ignored, int64_t classes) {
     const char *op = "nll_backward";
-    if (nr_check_real(op, g) || nr_check_real(op, target) || nr_check_same_device(op, g, target)) return NULL;
-    if (!nr_is_float(g->dtype) || target->dtype != NORCH_INT64)
-        return NR_REFUSE(NORCH_ERROR_DTYPE, "%s: expected floats and int64 targets, got %s and %s", op,
-                         nr_dtypes[g->dtype].name, nr_dtypes[target->dtype].name);
+    if (check_dtypes(op, g, target)) return NULL;
     const bool reduced = g->ndim == 0;
     if (target->ndim == NORCH_MAX_DIMS || classes < 0 ||
         (!reduced && !nr_same_shape(g->ndim, g->shape, target->ndim, target->shape)))
