@@ -74,8 +74,8 @@ class Registry(dict[str, Any]):
     update, setdefault = MutableMapping.update, MutableMapping.setdefault
 
 
-def not_a(expected: str, value: object, kind: str, name: str) -> TypeError:
-    """What the assignment of something else as an item raises."""
+def assignment_error(expected: str, value: object, kind: str, name: str) -> TypeError:
+    """The TypeError for a value that is not of the kind of a registry's items."""
     return TypeError(f"cannot assign '{type(value).__name__}' as {kind} {name!r} ({expected} or None expected)")
 
 
@@ -94,7 +94,7 @@ class RegistryAttribute:
         registry.update(items)
 
 
-def restored(module: Any) -> None:
+def restore_registries(module: Any) -> None:
     """Turns the dicts of a copied or loaded module into registries, and their entries into attributes. A shallow copy
     shares the registries of the original."""
     _options_apart(module.__dict__)
@@ -113,7 +113,7 @@ def restoring(cls: Any) -> None:
     @functools.wraps(set_state)
     def __setstate__(self: Any, state: Any) -> None:
         set_state(self, state)
-        restored(self)
+        restore_registries(self)
 
     cls.__setstate__ = __setstate__
 
@@ -158,4 +158,4 @@ def _renamed(state: dict[str, Any]) -> dict[str, Any]:
 def set_state(module: Any, state: dict[str, Any]) -> None:
     """__setstate__ of a module."""
     module.__dict__.update(_renamed(state))
-    restored(module)
+    restore_registries(module)

@@ -21,7 +21,7 @@ from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
-from ._registry import REGISTRIES, Registry, RegistryAttribute, not_a, restoring, set_state, without_entries
+from ._registry import REGISTRIES, Registry, RegistryAttribute, assignment_error, restoring, set_state, without_entries
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
@@ -278,7 +278,7 @@ class Module(StateDict):
             kind, expected = "buffer", "norch.Tensor"
         elif registry is self._modules:
             kind, expected = "child module", "norch.nn.Module"
-        raise not_a(expected, value, kind, name)
+        raise assignment_error(expected, value, kind, name)
 
     def __delattr__(self, name: str) -> None:
         if self._registry_of(name) is not None:
@@ -290,7 +290,7 @@ class Module(StateDict):
         """Adds a parameter under `name`; None registers an absent one, such as the bias of a layer without bias."""
         self._check_name("parameter", name)
         if param is not None and not isinstance(param, Parameter):
-            raise not_a("norch.nn.Parameter", param, "parameter", name)
+            raise assignment_error("norch.nn.Parameter", param, "parameter", name)
         self._bind("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -303,7 +303,7 @@ class Module(StateDict):
         """
         self._check_name("buffer", name)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise not_a("norch.Tensor", tensor, "buffer", name)
+            raise assignment_error("norch.Tensor", tensor, "buffer", name)
         if self._registry_of(name) not in (None, self._buffers):
             raise KeyError(f"attribute {name!r} already exists")
         self._bind("_buffers", name, tensor)

@@ -40,7 +40,7 @@ def makes(function: Any = None, *, out: bool = True) -> Any:
     return declare if function is None else declare(function)
 
 
-def as_asked(out: Any, requires_grad: bool, layout: Any, pin_memory: bool) -> Tensor:
+def with_options(out: Any, requires_grad: bool, layout: Any, pin_memory: bool) -> Tensor:
     """A new tensor in page-locked memory with pin_memory, and as a leaf with requires_grad."""
     if layout is not None:
         check_layout(layout)
@@ -55,7 +55,7 @@ def check_layout(layout: Any) -> None:
         raise NotImplementedError(f"layout={layout}: norch has strided tensors alone")
 
 
-def asked_of(
+def make_with_options(
     make: Function,
     *arguments: Any,
     requires_grad: bool = False,
@@ -64,7 +64,7 @@ def asked_of(
     **named: Any,
 ) -> Tensor:
     """The result of make, with the options of makes() applied."""
-    return as_asked(make(*arguments, **named), requires_grad, layout, pin_memory)
+    return with_options(make(*arguments, **named), requires_grad, layout, pin_memory)
 
 
 def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:

@@ -15,7 +15,7 @@ from .._package.typing import TYPE_CHECKING, Any
 from .._tensor.handle import Handle
 from ._instead import instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error
-from ._out import as_asked, check_layout, written
+from ._out import check_layout, with_options, written
 from ._rows import is_row
 
 if TYPE_CHECKING:
@@ -338,7 +338,7 @@ def _of_maker(function: Any) -> Any:
     def wrapper(*arguments: Any, requires_grad: bool = False, **named: Any) -> Any:
         try:
             if named and not _RARE.isdisjoint(named):
-                return _made_as_asked(function, arguments, requires_grad, **named)
+                return _make_with_options(function, arguments, requires_grad, **named)
             tensor = function(*arguments, **named)
             return tensor.requires_grad_(requires_grad) if requires_grad else tensor
         except RENAMED_ERRORS as error:
@@ -352,12 +352,12 @@ def _of_maker(function: Any) -> Any:
 _RARE = frozenset(("out", "layout", "pin_memory"))  # of the options of makes(); the others are parameters
 
 
-def _made_as_asked(
+def _make_with_options(
     function: Any, arguments: tuple[Any, ...], requires_grad: bool, out: Any = None, layout: Any = None,
     pin_memory: bool = False, **named: Any,
 ) -> Any:  # fmt: skip
     if out is None:
-        return as_asked(function(*arguments, **named), requires_grad, layout, pin_memory)
+        return with_options(function(*arguments, **named), requires_grad, layout, pin_memory)
     if not function.out:
         return function(*arguments, out=out, **named)  # raises the TypeError for out
     check_layout(layout)

@@ -7,7 +7,7 @@ from .._package.typing import Any
 from .._tensor import handle as _handle
 from ._arguments import named_function
 from ._entry import rename_errors
-from ._out import asked_of
+from ._out import make_with_options
 from .create import empty, empty_strided, full, legacy_tensor, ones, zeros
 from .op import method
 from .values import Tensor, tensor
@@ -46,7 +46,7 @@ def _new(make: Any, what: str, value: int | None) -> Any:
 
     def new(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
         if more or type(self) is not _handle.result_class:
-            return asked_of(make, *shape, size=size, **_options_of(self, more))
+            return make_with_options(make, *shape, size=size, **_options_of(self, more))
         wanted, device = sizes(shape, size), (self._device_type, self._device_index)
         if value is None:
             return lib.norch_empty(wanted, self._dtype, device)
@@ -68,7 +68,7 @@ def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
     >>> norch.ones(2).new_full((3,), 7)
     tensor([7., 7., 7.])
     """
-    return asked_of(full, size, fill_value, **_options_of(self, more))
+    return make_with_options(full, size, fill_value, **_options_of(self, more))
 
 
 @method
@@ -78,4 +78,4 @@ def new_empty_strided(self: Tensor, size: Any, stride: Any, **more: Any) -> Tens
     >>> norch.ones(2).new_empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    return asked_of(empty_strided, size, stride, **_options_of(self, more))
+    return make_with_options(empty_strided, size, stride, **_options_of(self, more))

@@ -34,7 +34,7 @@ from ..random import Generator, state_of
 from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._operand import tensor_of
-from ._out import asked_of, makes
+from ._out import make_with_options, makes
 from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
@@ -211,7 +211,7 @@ def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format
     if low is None and high is None:
         raise TypeError("randint_like: give a bound, as in randint_like(input, 10)")
     low, high = (0, low) if high is None else (low, high)
-    return _strided_like(input, asked_of(randint, low, high, tuple(input.shape), **more), memory_format)
+    return _strided_like(input, make_with_options(randint, low, high, tuple(input.shape), **more), memory_format)
 
 
 @makes

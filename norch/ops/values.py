@@ -33,7 +33,7 @@ from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ..storage import Storage, bind_arrays
-from ._out import as_asked
+from ._out import with_options
 
 _PLAIN = {float, int, bool, complex}
 _DEPTH = 64  # of nested lists
@@ -202,7 +202,7 @@ def tensor(
     elif wanted is not None:
         out = out.to(wanted)
     out = on_device(out, device)
-    return as_asked(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
+    return with_options(out, requires_grad, None, pin_memory) if requires_grad or pin_memory else out
 
 
 def number_or_array(value: Any, name: str) -> Any:
