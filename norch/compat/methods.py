@@ -27,10 +27,7 @@ class Module:
 
 class _List:
     def _get_item_by_idx(self: Any, iterator: Iterator[Any], idx: Any) -> Any:
-        size = len(self)
-        if not -size <= idx < size:
-            raise IndexError(f"index {idx} is out of range")
-        return next(itertools.islice(iterator, idx % size, None))
+        return next(itertools.islice(iterator, int(self._get_abs_string_index(idx)), None))
 
     def _get_abs_string_index(self: Any, idx: Any) -> str:
         size = len(self)
