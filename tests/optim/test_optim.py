@@ -228,16 +228,20 @@ def test_step_trains_in_place_and_counts_as_a_write():
 
 
 @pytest.mark.parametrize(("name", "options"), CASES)
-def test_a_step_counts_as_a_write_to_its_state(name, options):
-    p, w = parameter([1.0, 2.0], [0.5, 0.5]), parameter([3.0, 4.0])
-    opt = getattr(optim, name)([p], **options)
-    opt.step()
-    states = [value for value in opt.state.get(p, {}).values() if isinstance(value, norch.Tensor) and value.ndim]
-    losses = [(w * state).sum() for state in states]
-    opt.step()
-    for loss in losses:
-        with pytest.raises(RuntimeError, match=r"(?i)in.?place"):
-            loss.backward()
+def test_a_step_counts_as_a_write_to_parameters_and_their_state(name, options):
+    """In each step, also in those that make the state of a parameter or find it made."""
+    p, late, w = parameter([1.0, 2.0], [0.5, 0.5]), parameter([1.0, 2.0]), parameter([3.0, 4.0])
+    opt = getattr(optim, name)([p, late], **options)
+    for step in range(3):
+        if step == 1:
+            late.grad = norch.ones(2)  # its state is made beside that of p, which is written
+        written = [x for x in (p, late) if x.grad is not None]
+        states = [x for p in written for x in opt.state[p].values() if isinstance(x, norch.Tensor) and x.ndim]
+        losses = [(w * x).sum() for x in (*written, *states)]
+        opt.step()
+        for loss in losses:
+            with pytest.raises(RuntimeError, match=r"(?i)in.?place"):
+                loss.backward()
 
 
 def test_groups_have_their_own_options():
