@@ -45,7 +45,7 @@ def native_group_norm(
     eps: float,  # noqa: N803
 ) -> Any:
     """(F.group_norm(), the means, the inverse standard deviations (N, group))."""
-    mean, scale = _statistics(input.reshape(N, group, -1), -1, eps)
+    mean, scale = _statistics(input.reshape(N, group, C // group * HxW), -1, eps)
     return F.group_norm(input, group, weight, bias, eps), mean.squeeze(-1), scale.squeeze(-1)
 
 

@@ -156,7 +156,10 @@ def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> 
     if ord == -2 and not values.shape[-1]:
         raise ArgumentError(f"matrix_norm: there is no norm of order {ord} of an empty matrix, shape {tuple(x.shape)}")
     is_sum = ord == "nuc" or not values.shape[-1]  # of an empty matrix 0
-    out = sum(values, -1) if is_sum else values[..., 0 if ord == 2 else -1]
+    if is_sum:
+        out = sum(values, -1)
+    else:  # among equal values, of an identity say, amax() and amin() share the gradient
+        out = (amax if ord == 2 else amin)(values, -1)
     return out.reshape([1 if i in dim else n for i, n in enumerate(x.shape)]) if keepdim else out
 
 

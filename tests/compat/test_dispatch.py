@@ -190,6 +190,7 @@ def _drawn(lib: Any, rng: Any, *shape: int) -> Any:
         ("convolution", lambda x: (x(1, 4, 6, 6), x(4, 3, 2, 2), x(3), [2, 2], [0, 0], [1, 1], True, [1, 1], 1)),
         ("native_layer_norm", lambda x: (x(3, 4), [4], x(4), None, 1e-5)),
         ("native_group_norm", lambda x: (x(2, 4, 5), x(4), x(4), 2, 4, 5, 2, 1e-5)),
+        ("native_group_norm", lambda x: (x(0, 4, 5), x(4), x(4), 0, 4, 5, 2, 1e-5)),
         ("native_batch_norm", lambda x: (x(5, 3), x(3), None, None, None, True, 0.1, 1e-5)),
         ("_scaled_dot_product_flash_attention_for_cpu", lambda x: (*(x(2, 3, 4, 5) for _ in range(3)), 0.0, True)),
         ("_softmax", lambda x: (x(3, 4), -1, False)), ("_log_softmax", lambda x: (x(3, 4), 0, False)),

@@ -377,3 +377,12 @@ def test_the_power_of_0_has_a_gradient_of_0(shape):
     y = norch.linalg.matrix_power(x, 0)
     y.sum().backward()
     assert y.sum() == y.numel() / shape[-1] and not x.grad.any()
+
+
+@pytest.mark.parametrize("order", [2, -2, "nuc"])
+def test_equal_singular_values_share_the_gradient_of_a_norm(torch, order):
+    """As PyTorch has it: of a weight that is an identity."""
+    ours, theirs = norch.eye(3, requires_grad=True), torch.eye(3, requires_grad=True)
+    norch.linalg.matrix_norm(ours, order).backward()
+    torch.linalg.matrix_norm(theirs, order).backward()
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), atol=1e-6)
