@@ -174,9 +174,9 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 def check_numbers(name: str, **options: Any) -> None:
     """TypeError for an option that does not convert to a number."""
-    for what, value in options.items():
+    for option, value in options.items():
         if not hasattr(value, "__float__"):
-            raise TypeError(f"{name}: {what} must be a number, not {type(value).__name__}")
+            raise TypeError(f"{name}: {option} must be a number, not {type(value).__name__}")
 
 
 def fits(value: Any, d: dtype) -> bool:

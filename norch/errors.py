@@ -66,11 +66,11 @@ class OutOfMemoryError(Error, MemoryError):
 REFUSALS = (ArgumentError, DTypeError, ShapeError, TypeError)  # errors about the arguments
 
 
-def one_of(what: str, value: Any, choices: Iterable[Any]) -> None:
-    """ArgumentError unless value is one of the choices. what: the operation and its argument, "gelu: approximate"."""
+def one_of(argument: str, value: Any, choices: Iterable[Any]) -> None:
+    """ArgumentError unless value is one of the choices. argument: with its operation, "gelu: approximate"."""
     if value not in (listed := list(choices)):
         *others, last = map(repr, listed)
-        raise ArgumentError(f"{what} is {', '.join(others)} or {last}, not {value!r}")
+        raise ArgumentError(f"{argument} is {', '.join(others)} or {last}, not {value!r}")
 
 
 def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:

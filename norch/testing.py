@@ -270,13 +270,13 @@ def gradcheck(
     return True
 
 
-def _check_batched(output: Tensor, x: Tensor, what: str, atol: float, rtol: float) -> None:
+def _check_batched(output: Tensor, x: Tensor, place: str, atol: float, rtol: float) -> None:
     """GradcheckError unless a batched walk gives the rows of two."""
     rows = randn((2, *output.shape), generator=Generator().manual_seed(0), dtype=output.dtype, device=output.device)
     (batched,) = grad(output, x, rows, retain_graph=True, is_grads_batched=True)
     for g, row in zip(batched, rows, strict=True):
         if not bool(((g - _walk(output, x, row)).abs() <= atol + rtol * g.abs()).all()):
-            raise GradcheckError(f"the derivative {what} is another one where vmap batches it")
+            raise GradcheckError(f"the derivative {place} is another one where vmap batches it")
 
 
 def gradgradcheck(
@@ -420,7 +420,7 @@ def _walk(output: Tensor, x: Tensor, weight: Tensor) -> Any:
     return grad(output, [x], [weight], retain_graph=True, allow_unused=True)[0] if output.requires_grad else None
 
 
-def _compare(analytic: list[list[float]], numeric: list[list[float]], what: str, atol: float, rtol: float) -> None:
+def _compare(analytic: list[list[float]], numeric: list[list[float]], place: str, atol: float, rtol: float) -> None:
     worst, message = -1.0, ""
     for i, (row, wanted) in enumerate(zip(analytic, numeric, strict=True)):
         for k, (a, n) in enumerate(zip(row, wanted, strict=True)):
@@ -430,5 +430,5 @@ def _compare(analytic: list[list[float]], numeric: list[list[float]], what: str,
                 message = f"element {k} by element {i}: backward says {a!r}, differences say {n!r}"
     if message:
         raise GradcheckError(
-            f"the derivative {what} is wrong, {message}\nbackward    {analytic}\ndifferences {numeric}"
+            f"the derivative {place} is wrong, {message}\nbackward    {analytic}\ndifferences {numeric}"
         )

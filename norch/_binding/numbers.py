@@ -15,7 +15,7 @@ from .library import constants
 _PACK = [struct.Struct(f"{n}q").pack for n in range(constants["MAX_DIMS"] + 1)]
 
 
-def ints(values: Sequence[int], what: str = "size") -> bytes:
+def ints(values: Sequence[int], name: str = "size") -> bytes:
     """Packs up to 16 integers as an int64 array for C; checks their type and range."""
     try:
         return _PACK[len(values)](*values)
@@ -24,25 +24,25 @@ def ints(values: Sequence[int], what: str = "size") -> bytes:
         raise errors.ShapeError(f"{len(values)} dimensions; at most {limit} are supported") from None
     except struct.error:
         for value in values:
-            int64(value, what)
+            int64(value, name)
         raise
 
 
-def int64(value: Any, what: str = "number") -> int:
+def int64(value: Any, name: str = "number") -> int:
     """value as an int. TypeError for a bool or another type, OverflowError if it does not fit 64 bits."""
     if value is True or value is False:
-        raise TypeError(f"{what} must be an integer, not bool")
+        raise TypeError(f"{name} must be an integer, not bool")
     try:
         value = value.__index__()
     except (AttributeError, TypeError):
-        raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}") from None
     if not -(1 << 63) <= value < 1 << 63:
-        raise OverflowError(f"{what} {value} does not fit 64 bits")
+        raise OverflowError(f"{name} {value} does not fit 64 bits")
     return value
 
 
-def flag(value: Any, what: str) -> bool:
+def flag(value: Any, name: str) -> bool:
     """value, if it is True or False; TypeError otherwise, as in PyTorch."""
     if value is True or value is False:
         return value
-    raise TypeError(f"{what} must be True or False, not {type(value).__name__}")
+    raise TypeError(f"{name} must be True or False, not {type(value).__name__}")

@@ -16,7 +16,7 @@ here = _Here()
 traced = False  # whether any function was traced in this process
 
 
-def unseen(what: str) -> None:
+def unseen(reason: str) -> None:
     """Tells the recording that is under way that it cannot repeat what follows, in words for the user. Raises
     CaptureError if it is strict."""
-    lib.norch_note_unseen(what)
+    lib.norch_note_unseen(reason)

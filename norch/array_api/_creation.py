@@ -55,11 +55,11 @@ def linspace(
     return create.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
 
 
-def _of_shape(make: Any, what: str) -> Any:
+def _of_shape(make: Any, contents: str) -> Any:
     def made(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: Any = None) -> Tensor:
         return make(shape, dtype=dtype, device=device)
 
-    return named_function(made, make.__name__, f"An array of {what}.")
+    return named_function(made, make.__name__, f"An array of {contents}.")
 
 
 empty, zeros = _of_shape(create.empty, "any values"), _of_shape(create.zeros, "zeros")
@@ -71,11 +71,11 @@ def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: DType | None =
     return create.full((shape,) if isinstance(shape, int) else shape, fill_value, dtype=dtype, device=device)
 
 
-def _like(make: Any, what: str) -> Any:
+def _like(make: Any, contents: str) -> Any:
     def made(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
         return make(x, dtype=dtype, device=device)
 
-    return named_function(made, make.__name__, f"An array of the shape of x, of {what}.")
+    return named_function(made, make.__name__, f"An array of the shape of x, of {contents}.")
 
 
 empty_like, zeros_like = _like(create.empty_like, "any values"), _like(create.zeros_like, "zeros")

@@ -182,7 +182,7 @@ def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: b
     return sorting.argsort(x, axis, descending, stable)
 
 
-def _place(name: str, what: str) -> Any:
+def _place(name: str, extreme: str) -> Any:
     function = getattr(reduce, name)
 
     def place(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
@@ -191,7 +191,7 @@ def _place(name: str, what: str) -> Any:
         result = function(x.reshape(-1), 0)
         return result.reshape((1,) * x.ndim) if keepdims else result
 
-    return named_function(place, name, f"The index of the first {what} along axis, or of x flattened.")
+    return named_function(place, name, f"The index of the first {extreme} along axis, or of x flattened.")
 
 
 argmax, argmin = _place("argmax", "maximum"), _place("argmin", "minimum")

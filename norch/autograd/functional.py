@@ -13,12 +13,12 @@ from .transforms import Linearized, Tensors, check_shapes, pull
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
-def _checked(values: Any, what: str) -> Any:
+def _checked(values: Any, name: str) -> Any:
     """A tensor, or a tuple of them; TypeError for others."""
     tensors = tuple(values) if isinstance(values, (tuple, list)) else (values,)
     for x in tensors:
         if not isinstance(x, Handle):
-            raise TypeError(f"{what} must be a tensor or a tuple of tensors, not {type(x).__name__}")
+            raise TypeError(f"{name} must be a tensor or a tuple of tensors, not {type(x).__name__}")
     return tensors if isinstance(values, (tuple, list)) else values
 
 

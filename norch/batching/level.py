@@ -421,10 +421,10 @@ for _name in ("data_ptr", "untyped_storage", "storage", "share_memory_", "__redu
     setattr(Batched, _name, _refused(_name, "hands out the memory of a tensor"))
 
 
-def warn_of_loop(what: str) -> None:
+def warn_of_loop(call: str) -> None:
     """Warns that vmap is no faster than a loop."""
     warnings.warn(
-        f"vmap: there is no batching rule for {what}; it runs once for each sample", stacklevel=stacklevel_of_user()
+        f"vmap: there is no batching rule for {call}; it runs once for each sample", stacklevel=stacklevel_of_user()
     )
 
 

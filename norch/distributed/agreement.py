@@ -22,9 +22,9 @@ def number_of(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
-def told(what: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> str:
+def told(operation: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> str:
     """A call in words, with the sizes of parts that all ranks give."""
-    text = described(what)
+    text = described(operation)
     if method == "Allgatherv":
         return f"{text} into parts of {arguments[1][1]} elements"
     if method == "Reduce_scatter":
@@ -38,32 +38,32 @@ class Agreement:
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, mpi: Any) -> None:
         self.comm, self.ranks, self.watch, self.mpi = comm.Dup(), ranks, watch, mpi
 
-    def check(self, what: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> None:
+    def check(self, operation: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> None:
         """Waits for the numbers of all ranks. Error on all of them where they differ."""
-        text = told(what, method, arguments)
+        text = told(operation, method, arguments)
         pair = _pair(text)
-        self.watch.run(what, self.comm.Allreduce, self.mpi.IN_PLACE, [pair, self.mpi.INT64_T], self.mpi.MAX)
-        self.compare(what, text, pair)
+        self.watch.run(operation, self.comm.Allreduce, self.mpi.IN_PLACE, [pair, self.mpi.INT64_T], self.mpi.MAX)
+        self.compare(operation, text, pair)
         if method == "Alltoallv":
-            rows = self.watch.run(what, self.comm.allgather, _counts(arguments))
-            self._compare_counts(what, [count for row in rows for count in row])
+            rows = self.watch.run(operation, self.comm.allgather, _counts(arguments))
+            self._compare_counts(operation, [count for row in rows for count in row])
 
-    def begin(self, what: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> Pending:
+    def begin(self, operation: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> Pending:
         """Sends the numbers without waiting."""
-        return Pending(self, what, method, arguments)
+        return Pending(self, operation, method, arguments)
 
-    def compare(self, what: tuple[Any, ...], text: str, pair: Sequence[int]) -> None:
+    def compare(self, operation: tuple[Any, ...], text: str, pair: Sequence[int]) -> None:
         """Error where the numbers, the largest and the negated smallest, are not one."""
         if pair[0] != -pair[1]:
-            self.differ(what, text)
+            self.differ(operation, text)
 
-    def differ(self, what: tuple[Any, ...], text: str) -> None:
+    def differ(self, operation: tuple[Any, ...], text: str) -> None:
         """The Error of ranks that have learned that they differ."""
-        calls = self.watch.run(what, self.comm.allgather, text)
+        calls = self.watch.run(operation, self.comm.allgather, text)
         each = "; ".join(f"rank {rank}: {call}" for rank, call in zip(self.ranks, calls, strict=True))
-        raise Error(f"{what[0]}: the ranks do not call the same: {each}")
+        raise Error(f"{operation[0]}: the ranks do not call the same: {each}")
 
-    def _compare_counts(self, what: tuple[Any, ...], counts: Sequence[int]) -> None:
+    def _compare_counts(self, operation: tuple[Any, ...], counts: Sequence[int]) -> None:
         """Error unless each rank expects of each other one as many elements as that sends; counts: of all ranks, what
         it sends to each, and expects of each."""
         n = len(self.ranks)
@@ -72,7 +72,8 @@ class Agreement:
                 sent, expected = counts[2 * n * i + j], counts[2 * n * j + n + i]
                 if sent != expected:
                     raise Error(
-                        f"{what[0]}: rank {sender} sends {sent} elements to rank {receiver}, which expects {expected}"
+                        f"{operation[0]}: rank {sender} sends {sent} elements to rank {receiver}, which expects "
+                        f"{expected}"
                     )
 
     def free(self) -> None:
@@ -83,29 +84,29 @@ class Agreement:
 class Pending:
     """A comparison that has begun."""
 
-    def __init__(self, of: Agreement, what: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> None:
-        self.of, self.what, self.text = of, what, told(what, method, arguments)
+    def __init__(self, of: Agreement, operation: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> None:
+        self.of, self.operation, self.text = of, operation, told(operation, method, arguments)
         mpi, comm, run = of.mpi, of.comm, of.watch.run
         self.pair = _pair(self.text)
-        self.requests = [run(what, comm.Iallreduce, mpi.IN_PLACE, [self.pair, mpi.INT64_T], mpi.MAX)]
+        self.requests = [run(operation, comm.Iallreduce, mpi.IN_PLACE, [self.pair, mpi.INT64_T], mpi.MAX)]
         if method == "Alltoallv":
             mine = array("q", _counts(arguments))
             self.counts = array("q", bytes(8 * len(mine) * len(of.ranks)))
             self.mine = mine
-            self.requests.append(run(what, comm.Iallgather, [mine, mpi.INT64_T], [self.counts, mpi.INT64_T]))
+            self.requests.append(run(operation, comm.Iallgather, [mine, mpi.INT64_T], [self.counts, mpi.INT64_T]))
 
     def is_complete(self, waits: bool) -> bool:
         """Whether the numbers have come; Error where they differ."""
         while self.requests:
             request = self.requests[0]
             if waits:
-                self.of.watch.run(self.what, request.Wait)
-            elif not self.of.watch.run(self.what, request.Test):
+                self.of.watch.run(self.operation, request.Wait)
+            elif not self.of.watch.run(self.operation, request.Test):
                 return False
             del self.requests[0]
-        self.of.compare(self.what, self.text, self.pair)
+        self.of.compare(self.operation, self.text, self.pair)
         if hasattr(self, "counts"):
-            self.of._compare_counts(self.what, self.counts)
+            self.of._compare_counts(self.operation, self.counts)
         return True
 
 

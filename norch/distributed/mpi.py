@@ -192,46 +192,48 @@ class Link:
         """The memory of x as an MPI buffer."""
         return mpi().buffer.fromaddress(address, size)
 
-    def call(self, what: tuple[Any, ...], method: str, *arguments: Any) -> None:
+    def call(self, operation: tuple[Any, ...], method: str, *arguments: Any) -> None:
         """Runs a collective and waits for it; Error on all ranks if they call different ones. A message has a head."""
         if method in ("Send", "Recv"):
             whole = _with_head(*arguments[:2])
-            self.watch.run(what, getattr(self.comm, method), whole.spec, *arguments[2:])
+            self.watch.run(operation, getattr(self.comm, method), whole.spec, *arguments[2:])
             return
         if self.agreement is not None:
-            self.agreement.check(what, method, arguments)
-        self.watch.run(what, getattr(self.comm, method), *arguments)
+            self.agreement.check(operation, method, arguments)
+        self.watch.run(operation, getattr(self.comm, method), *arguments)
 
-    def begin(self, what: tuple[Any, ...], method: str, *arguments: Any) -> Any:
+    def begin(self, operation: tuple[Any, ...], method: str, *arguments: Any) -> Any:
         """Starts a nonblocking collective and returns its request."""
         if method in ("Send", "Recv"):
             whole = _with_head(*arguments[:2])
             return _Request(
-                self.watch.run(what, getattr(self.comm, f"I{method.lower()}"), whole.spec, *arguments[2:]), whole
+                self.watch.run(operation, getattr(self.comm, f"I{method.lower()}"), whole.spec, *arguments[2:]), whole
             )
-        pending = None if self.agreement is None else self.agreement.begin(what, method, arguments)
+        pending = None if self.agreement is None else self.agreement.begin(operation, method, arguments)
         try:
-            return _Request(self.watch.run(what, getattr(self.comm, "I" + method.lower()), *arguments), None, pending)
+            return _Request(
+                self.watch.run(operation, getattr(self.comm, "I" + method.lower()), *arguments), None, pending
+            )
         except Error as error:
             if pending is None:
                 raise
             return _Request(None, None, pending, error)  # the comparison may say why
 
-    def wait(self, what: tuple[Any, ...], request: Any) -> None:
+    def wait(self, operation: tuple[Any, ...], request: Any) -> None:
         """Waits for a request of begin(); Error on all ranks if they call different ones."""
         if request.pending is not None:
             request.pending.is_complete(waits=True)
         if request.error is not None:
             raise request.error
-        self.watch.run(what, request.of_mpi.Wait)
+        self.watch.run(operation, request.of_mpi.Wait)
 
-    def test(self, what: tuple[Any, ...], request: Any) -> bool:
+    def test(self, operation: tuple[Any, ...], request: Any) -> bool:
         """Whether a request is complete. The call lets MPI make progress."""
         if request.pending is not None and not request.pending.is_complete(waits=False):
             return False
         if request.error is not None:
             raise request.error
-        return bool(self.watch.run(what, request.of_mpi.Test))
+        return bool(self.watch.run(operation, request.of_mpi.Test))
 
     def head(self, x: Tensor) -> tuple[Any, ...]:
         """What goes before the elements of a message: their dtype and number."""

@@ -103,11 +103,11 @@ def nccl() -> Any:
     return type("NCCL", (), {name: staticmethod(function) for name, function in functions.items() if function})
 
 
-def _message(status: int, what: str) -> str:
+def _message(status: int, operation: str) -> str:
     text = nccl().GetErrorString(status).decode()
     last = getattr(nccl(), "GetLastError", None)
     more = last(None).decode().strip() if last is not None else ""
-    return f"{what}: NCCL: {text}" + (f": {more}" if more else "")
+    return f"{operation}: NCCL: {text}" + (f": {more}" if more else "")
 
 
 def _check(status: int, name: str) -> None:
@@ -178,8 +178,8 @@ def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
 class _Request:
     """A call submitted to a stream: the event recorded after it."""
 
-    def __init__(self, what: tuple[Any, ...], event: cuda.Event) -> None:
-        self.what, self.since, self.event = what, time.monotonic(), event
+    def __init__(self, operation: tuple[Any, ...], event: cuda.Event) -> None:
+        self.operation, self.since, self.event = operation, time.monotonic(), event
 
 
 class Link:
@@ -246,12 +246,12 @@ class Link:
 
     # ---- calls ------------------------------------------------------------------------------------
 
-    def begin(self, what: tuple[Any, ...], method: str, *arguments: Any) -> _Request:
+    def begin(self, operation: tuple[Any, ...], method: str, *arguments: Any) -> _Request:
         """Submits a call to the stream, after the work of the current stream."""
-        self._raise(what[0])
+        self._raise(operation[0])
         self.stream.wait_stream(cuda.current_stream(self.device))
-        self.watch.run(what, getattr(self, method), what[0], *arguments)  # NCCL may connect ranks first
-        request = _Request(what, self.stream.record_event())
+        self.watch.run(operation, getattr(self, method), operation[0], *arguments)  # NCCL may connect ranks first
+        request = _Request(operation, self.stream.record_event())
         if self._grouped is not None:
             self._grouped.append(request)
         while self.flights and self.flights[0].event.query():
@@ -260,35 +260,35 @@ class Link:
         return request
 
     @contextmanager
-    def together(self, what: str) -> Iterator[None]:
+    def together(self, operation: str) -> Iterator[None]:
         """A context whose calls are submitted to the stream as one."""
         grouped: list[_Request] = []
         self._grouped = grouped
         try:
-            with _together(what):
+            with _together(operation):
                 yield
         finally:
             self._grouped = None
             for request in grouped:
                 request.event.record(self.stream)
 
-    def wait(self, what: tuple[Any, ...], request: _Request) -> None:
+    def wait(self, operation: tuple[Any, ...], request: _Request) -> None:
         """Makes the current stream wait for a request."""
-        self._raise(what[0])
+        self._raise(operation[0])
         request.event.wait(cuda.current_stream(self.device))
 
-    def test(self, what: tuple[Any, ...], request: _Request) -> bool:
+    def test(self, operation: tuple[Any, ...], request: _Request) -> bool:
         """Whether a request is complete."""
-        self._raise(what[0])
+        self._raise(operation[0])
         return request.event.query()
 
-    def call(self, what: tuple[Any, ...], method: str, *arguments: Any) -> None:
+    def call(self, operation: tuple[Any, ...], method: str, *arguments: Any) -> None:
         """begin() and wait(); a barrier blocks the host."""
-        request = self.begin(what, method, *arguments)
-        self.wait(what, request)
+        request = self.begin(operation, method, *arguments)
+        self.wait(operation, request)
         if method == "Barrier":
             request.event.synchronize()
-            self._raise(what[0])
+            self._raise(operation[0])
 
     def status(self) -> None:
         """None: NCCL reports nothing about received data."""
@@ -305,10 +305,10 @@ class Link:
         """ArgumentError: NCCL needs the rank of the sender."""
         raise ArgumentError(f"{name}: NCCL receives from a rank that src names")
 
-    def _error(self, what: str) -> str | None:
+    def _error(self, operation: str) -> str | None:
         code = _INT()
         status = nccl().CommGetAsyncError(self.comm, ctypes.byref(code))
-        return _message(status or code.value, what) if status or code.value else None
+        return _message(status or code.value, operation) if status or code.value else None
 
     def _raise(self, name: str) -> None:
         if self.comm is None:
@@ -322,10 +322,10 @@ class Link:
         flights = list(self.flights)
         if self.comm is None or not flights:
             return None
-        message = self._error(f"rank {self.watch.rank}: {described(flights[0].what)}")
+        message = self._error(f"rank {self.watch.rank}: {described(flights[0].operation)}")
         for flight in flights:
             if message is None and now - flight.since > self.watch.timeout and not flight.event.query():
-                message = self.watch.late(described(flight.what), now - flight.since)
+                message = self.watch.late(described(flight.operation), now - flight.since)
         return message  # the watch ends the process: after ncclCommAbort it would continue with incomplete results
 
     def free(self) -> None:
@@ -344,79 +344,81 @@ class Link:
 
     # ---- methods of mpi4py's communicators: a spec is [address, elements or those of each rank, datatype] -----------
 
-    def _run(self, what: str, name: str, addresses: tuple[int, ...], count: int, datatype: Any, *more: int) -> None:
+    def _run(
+        self, operation: str, name: str, addresses: tuple[int, ...], count: int, datatype: Any, *more: int
+    ) -> None:
         """Submits a call of NCCL for count elements; more: its arguments after their datatype."""
         kind, units, _ = datatype
         stream = self.stream.cuda_stream
-        _check(getattr(nccl(), name)(*addresses, count * units, kind, *more, self.comm, stream), what)
+        _check(getattr(nccl(), name)(*addresses, count * units, kind, *more, self.comm, stream), operation)
 
-    def Allreduce(self, what: str, _: None, x: list[Any], op: int) -> None:  # noqa: N802
-        self._run(what, "AllReduce", (x[0], x[0]), x[1], x[2], op)
+    def Allreduce(self, operation: str, _: None, x: list[Any], op: int) -> None:  # noqa: N802
+        self._run(operation, "AllReduce", (x[0], x[0]), x[1], x[2], op)
 
-    def Bcast(self, what: str, x: list[Any], root: int) -> None:  # noqa: N802
-        self._run(what, "Broadcast", (x[0], x[0]), x[1], x[2], root)
+    def Bcast(self, operation: str, x: list[Any], root: int) -> None:  # noqa: N802
+        self._run(operation, "Broadcast", (x[0], x[0]), x[1], x[2], root)
 
-    def Reduce(self, what: str, x: Any, into: Any, op: int, root: int) -> None:  # noqa: N802
+    def Reduce(self, operation: str, x: Any, into: Any, op: int, root: int) -> None:  # noqa: N802
         x = into if x is None else x
-        self._run(what, "Reduce", (x[0], x[0]), x[1], x[2], op, root)
+        self._run(operation, "Reduce", (x[0], x[0]), x[1], x[2], op, root)
 
-    def Allgather(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
-        self._run(what, "AllGather", (x[0], into[0]), x[1], x[2])
+    def Allgather(self, operation: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
+        self._run(operation, "AllGather", (x[0], into[0]), x[1], x[2])
 
-    def Reduce_scatter_block(self, what: str, x: list[Any], into: list[Any], op: int) -> None:  # noqa: N802
-        self._run(what, "ReduceScatter", (x[0], into[0]), into[1], into[2], op)
+    def Reduce_scatter_block(self, operation: str, x: list[Any], into: list[Any], op: int) -> None:  # noqa: N802
+        self._run(operation, "ReduceScatter", (x[0], into[0]), into[1], into[2], op)
 
-    def Allgatherv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
-        with _together(what):
+    def Allgatherv(self, operation: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
+        with _together(operation):
             for rank, (address, count) in enumerate(_parts(into)):
                 source = x[0] if rank == self.me else address
-                self._run(what, "Broadcast", (source, address), count, x[2], rank)
+                self._run(operation, "Broadcast", (source, address), count, x[2], rank)
 
-    def Reduce_scatter(self, what: str, x: list[Any], into: list[Any], counts: list[int], op: int) -> None:  # noqa: N802
-        with _together(what):
+    def Reduce_scatter(self, operation: str, x: list[Any], into: list[Any], counts: list[int], op: int) -> None:  # noqa: N802
+        with _together(operation):
             for rank, (address, count) in enumerate(_parts([x[0], counts, x[2]])):
                 target = into[0] if rank == self.me else address
-                self._run(what, "Reduce", (address, target), count, x[2], op, rank)
+                self._run(operation, "Reduce", (address, target), count, x[2], op, rank)
 
-    def Alltoallv(self, what: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
-        with _together(what):
+    def Alltoallv(self, operation: str, x: list[Any], into: list[Any]) -> None:  # noqa: N802
+        with _together(operation):
             for rank, (address, count) in enumerate(_parts(x)):
-                self.Send(what, [address, count, x[2]], rank)
+                self.Send(operation, [address, count, x[2]], rank)
             for rank, (address, count) in enumerate(_parts(into)):
-                self.Recv(what, [address, count, into[2]], rank)
+                self.Recv(operation, [address, count, into[2]], rank)
 
-    def Gather(self, what: str, x: list[Any], into: Any, root: int) -> None:  # noqa: N802
-        with _together(what):
-            self.Send(what, x, root)
+    def Gather(self, operation: str, x: list[Any], into: Any, root: int) -> None:  # noqa: N802
+        with _together(operation):
+            self.Send(operation, x, root)
             for rank in range(self.count if into is not None else 0):
-                self.Recv(what, [into[0] + rank * into[1] * into[2][2], into[1], into[2]], rank)
+                self.Recv(operation, [into[0] + rank * into[1] * into[2][2], into[1], into[2]], rank)
 
-    def Scatter(self, what: str, x: Any, into: list[Any], root: int) -> None:  # noqa: N802
-        with _together(what):
+    def Scatter(self, operation: str, x: Any, into: list[Any], root: int) -> None:  # noqa: N802
+        with _together(operation):
             for rank in range(self.count if x is not None else 0):
-                self.Send(what, [x[0] + rank * x[1] * x[2][2], x[1], x[2]], rank)
-            self.Recv(what, into, root)
+                self.Send(operation, [x[0] + rank * x[1] * x[2][2], x[1], x[2]], rank)
+            self.Recv(operation, into, root)
 
-    def Send(self, what: str, x: list[Any], to: int, _tag: int = 0) -> None:  # noqa: N802
-        self._run(what, "Send", (x[0],), x[1], x[2], to)
+    def Send(self, operation: str, x: list[Any], to: int, _tag: int = 0) -> None:  # noqa: N802
+        self._run(operation, "Send", (x[0],), x[1], x[2], to)
 
-    def Recv(self, what: str, x: list[Any], source: int, _tag: int = 0, _status: None = None) -> None:  # noqa: N802
-        self._run(what, "Recv", (x[0],), x[1], x[2], source)
+    def Recv(self, operation: str, x: list[Any], source: int, _tag: int = 0, _status: None = None) -> None:  # noqa: N802
+        self._run(operation, "Recv", (x[0],), x[1], x[2], source)
 
-    def Barrier(self, what: str) -> None:  # noqa: N802
+    def Barrier(self, operation: str) -> None:  # noqa: N802
         self._nothing = empty(1, dtype=uint8, device=self.device)
         address = self._nothing._data
-        self._run(what, "AllReduce", (address, address), 1, self.byte_type(uint8), _OPS["max"])
+        self._run(operation, "AllReduce", (address, address), 1, self.byte_type(uint8), _OPS["max"])
 
 
 @contextmanager
-def _together(what: str) -> Iterator[None]:
+def _together(operation: str) -> Iterator[None]:
     """A context whose calls NCCL runs as one group (ncclGroupStart, ncclGroupEnd)."""
-    _check(nccl().GroupStart(), what)
+    _check(nccl().GroupStart(), operation)
     try:
         yield
     finally:
-        _check(nccl().GroupEnd(), what)
+        _check(nccl().GroupEnd(), operation)
 
 
 def _parts(spec: list[Any]) -> list[tuple[int, int]]:

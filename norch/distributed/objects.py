@@ -19,10 +19,10 @@ def _begin(name: str, group: Any) -> ProcessGroup:
     return members
 
 
-def _fill(name: str, what: str, objects: Any, found: list[Any]) -> None:
+def _fill(name: str, argument: str, objects: Any, found: list[Any]) -> None:
     if not isinstance(objects, list) or len(objects) != len(found):
         got = len(objects) if isinstance(objects, list) else type(objects).__name__
-        raise ArgumentError(f"{name}: {what} is a list of {len(found)}, not {got}")
+        raise ArgumentError(f"{name}: {argument} is a list of {len(found)}, not {got}")
     objects[:] = found
 
 

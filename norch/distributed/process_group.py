@@ -84,15 +84,15 @@ class ProcessGroup:
             raise ArgumentError(f"{name}: rank {rank!r} is not in the group of the ranks {list(self.ranks)}")
         return at
 
-    def _compare(self, *what: Any) -> None:
+    def _compare(self, *operation: Any) -> None:
         """Error on every rank where ranks are about to run different collectives (NORCH_DISTRIBUTED_DEBUG=1)."""
         if self.checks is None:
             return
         self.calls += 1
-        calls = self.watch.run(what, self.checks.allgather, (self.calls, described(what)))
+        calls = self.watch.run(operation, self.checks.allgather, (self.calls, described(operation)))
         if any(call != calls[0] for call in calls):
             each = "; ".join(f"rank {rank}: {call}" for rank, (_, call) in zip(self.ranks, calls, strict=True))
-            raise Error(f"{what[0]}: the ranks do not call the same, call {self.calls}: {each}")
+            raise Error(f"{operation[0]}: the ranks do not call the same, call {self.calls}: {each}")
 
     def _free(self) -> None:
         """Frees the communicators."""

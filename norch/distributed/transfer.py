@@ -61,7 +61,7 @@ class Work:
         """Whether the call is complete; then the tensors have the results. The call lets MPI make progress."""
         if not self._done:
             unseen("Python asks whether a collective is complete")
-            if self._at(lambda: self._call.link.test(self._call.what, self._request)):
+            if self._at(lambda: self._call.link.test(self._call.operation, self._request)):
                 self._complete()
         return self._done
 
@@ -69,25 +69,27 @@ class Work:
         """Waits until the call is complete, and returns True. timeout is ignored: init_process_group() sets it. With
         NCCL the current stream waits, not the host."""
         if not self._done:
-            link, what = self._call.link, self._call.what
-            self._at(lambda: link.wait(what, self._request))
+            link, operation = self._call.link, self._call.operation
+            self._at(lambda: link.wait(operation, self._request))
             if here.trace is not None and self._replayed is not None and here.trace is self._trace:
                 slot = self._replayed
                 here.trace.unfinished.discard(self)
-                self._call.record("wait", self._arguments, self._to_finish, lambda _: link.wait(what, slot.request))
+                self._call.record(
+                    "wait", self._arguments, self._to_finish, lambda _: link.wait(operation, slot.request)
+                )
             elif here.trace is not self._trace:
-                unseen(f"{what[0]} was begun outside of the function")
+                unseen(f"{operation[0]} was begun outside of the function")
             self._complete()
         return True
 
     def _go_on(self) -> None:
         """Lets MPI make progress; a replay does so too."""
         if not self._done:
-            link, what = self._call.link, self._call.what
-            self._at(lambda: link.test(what, self._request))
+            link, operation = self._call.link, self._call.operation
+            self._at(lambda: link.test(operation, self._request))
             if here.trace is not None and self._replayed is not None and here.trace is self._trace:
                 slot = self._replayed
-                self._call.record("test", (), (), lambda _: link.test(what, slot.request))
+                self._call.record("test", (), (), lambda _: link.test(operation, slot.request))
 
     def _at(self, step: Callable[[], Any]) -> Any:
         """The result of a step. A call that has failed is over, and its memory is kept."""
@@ -120,19 +122,19 @@ class Call:
         self.link: Any = None  # that of the first tensor's device
         heads = [(meta_of(x) if shapes else x.dtype) if isinstance(x, Tensor) else x for x in arguments]
         heads = [x.lower() if type(x) is str else x for x in heads]
-        self.what: tuple[Any, ...] = (name, bool(async_op), *heads)  # it holds no memory
+        self.operation: tuple[Any, ...] = (name, bool(async_op), *heads)  # it holds no memory
         if compare:
-            self.group._compare(*self.what)
+            self.group._compare(*self.operation)
 
     def __call__(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work | None:
         if self.async_op:
             return self.begun(method, *arguments, done=done)
-        link, what = self.link, self.what
+        link, operation = self.link, self.operation
         if not lib.norch_recording():
-            link.call(what, method, *arguments)
+            link.call(operation, method, *arguments)
         else:
-            _aside(lambda: link.call(what, method, *arguments))
-            self.record(method, arguments, done, lambda given: link.call(what, method, *given))
+            _aside(lambda: link.call(operation, method, *arguments))
+            self.record(method, arguments, done, lambda given: link.call(operation, method, *given))
         for x in done:
             x.finish()
         return None
@@ -140,13 +142,13 @@ class Call:
     def begun(self, method: str, *arguments: Any, done: Sequence[Any] = ()) -> Work:
         """Starts the call. The Work has the requests, and keeps the memory that is read or written."""
         _abandoned[:] = [work for work in _abandoned if not (here.trace is None and work.is_completed())]
-        link, what = self.link, self.what
-        work = Work(self, _aside(lambda: link.begin(what, method, *arguments)), arguments, done)
+        link, operation = self.link, self.operation
+        work = Work(self, _aside(lambda: link.begin(operation, method, *arguments)), arguments, done)
         if lib.norch_recording():
             slot = work._replayed = _Replayed()
 
             def begin(given: Sequence[Any]) -> None:
-                slot.request = link.begin(what, method, *given)
+                slot.request = link.begin(operation, method, *given)
 
             if self.record(f"begin {method}", arguments, done, begin):
                 here.trace.unfinished.add(work)
@@ -179,7 +181,7 @@ class Call:
             run(last[1])
 
         here.trace.keep_alive.append(again)
-        digest = f"{described(self.what)} {step} {id(group)}"
+        digest = f"{described(self.operation)} {step} {id(group)}"
         lib.norch_record_host_call(again, digest, tuple(x.host for x in specs), written)
         return True
 
@@ -201,25 +203,27 @@ class Call:
         """The number in the group of a rank that is given by its number in the world, or by that in the group.
         ArgumentError for both, for neither where there is no default, and for a rank that is not in the group."""
         found = root_of(self.group, self.name, rank, in_group, default)
-        self.what = (*self.what, Note(f"with rank {self.group.ranks[found]}"))
+        self.operation = (*self.operation, Note(f"with rank {self.group.ranks[found]}"))
         return found
 
-    def check_list(self, what: str, tensors: Any, like: Tensor | None) -> None:
+    def check_list(self, argument: str, tensors: Any, like: Tensor | None) -> None:
         """ArgumentError unless it is a tensor for each rank, of the dtype of `like`."""
         if not isinstance(tensors, (list, tuple)) or len(tensors) != self.group.size():
             got = len(tensors) if isinstance(tensors, (list, tuple)) else type(tensors).__name__
-            raise ArgumentError(f"{self.name}: {what} has a tensor for each of {self.group.size()} ranks, not {got}")
+            raise ArgumentError(
+                f"{self.name}: {argument} has a tensor for each of {self.group.size()} ranks, not {got}"
+            )
         for x in tensors:
             if checked(x, self.name).dtype != (dtype := checked(like, self.name).dtype):
-                raise DTypeError(f"{self.name}: {what} has a tensor of {x.dtype} beside one of {dtype}")
+                raise DTypeError(f"{self.name}: {argument} has a tensor of {x.dtype} beside one of {dtype}")
 
-    def one_list(self, what: str, tensors: Any, root: int, like: Tensor) -> Sequence[Tensor] | None:
+    def one_list(self, argument: str, tensors: Any, root: int, like: Tensor) -> Sequence[Tensor] | None:
         """The list, on the rank that passes one, after checking that its tensors have as many elements as `like`."""
         if self.group.rank() != root:
             if tensors:
-                raise ArgumentError(f"{self.name}: only rank {self.group.ranks[root]} has a {what}")
+                raise ArgumentError(f"{self.name}: only rank {self.group.ranks[root]} has a {argument}")
             return None
-        self.check_list(what, tensors, like)
+        self.check_list(argument, tensors, like)
         for x in tensors:
             if x.numel() != like.numel():
                 raise ShapeError(f"{self.name}: shapes {tuple(x.shape)} and {tuple(like.shape)} differ")

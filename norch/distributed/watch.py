@@ -35,10 +35,10 @@ class Note(str):
     """What else distinguishes a call."""
 
 
-def described(what: tuple[Any, ...]) -> str:
+def described(operation: tuple[Any, ...]) -> str:
     """A call by its name and arguments, "all_reduce of (4,) norch.float32 by sum". True is async, a number a rank."""
-    words = [what[0]]
-    for x in what[1:]:
+    words = [operation[0]]
+    for x in operation[1:]:
         if isinstance(x, Tensor):
             words.append(f"of {tuple(x.shape)} {x.dtype}")
         elif isinstance(x, bool):
@@ -70,14 +70,14 @@ class Watch:
         self._ended = Event()
         Thread(target=self._look, name="norch.distributed", daemon=True).start()
 
-    def run(self, what: tuple[Any, ...], call: Callable[..., T], *arguments: Any) -> T:
-        """Runs call(*arguments), which waits for other ranks. what: its name and arguments, for described()."""
+    def run(self, operation: tuple[Any, ...], call: Callable[..., T], *arguments: Any) -> T:
+        """Runs call(*arguments), which waits for other ranks. operation: its name and arguments, for described()."""
         thread = get_ident()
-        self.calls[thread] = what, self.looks
+        self.calls[thread] = operation, self.looks
         try:
             return call(*arguments)
         except self.renames as error:
-            raise Error(f"{what[0]}: MPI: {error}") from error
+            raise Error(f"{operation[0]}: MPI: {error}") from error
         finally:
             self.calls.pop(thread, None)
 
@@ -98,9 +98,9 @@ class Watch:
         """Ends the thread."""
         self._ended.set()
 
-    def late(self, what: str, seconds: float) -> str:
+    def late(self, operation: str, seconds: float) -> str:
         """The message for a call that waits too long."""
-        return f"rank {self.rank}: {what} has waited for other ranks for {seconds:.1f} s; ending all"
+        return f"rank {self.rank}: {operation} has waited for other ranks for {seconds:.1f} s; ending all"
 
     def _look(self) -> None:
         while not self._ended.wait(self.interval):

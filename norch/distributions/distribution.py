@@ -63,14 +63,14 @@ class Distribution(ComputesWide):
         lazy, state = cached_property, self.__dict__
         return [x for x in self.arg_constraints if x in state or not isinstance(getattr(type(self), x, None), lazy)]
 
-    def _check(self, what: str, x: Tensor, constraint: Constraint) -> None:
+    def _check(self, name: str, x: Tensor, constraint: Constraint) -> None:
         good = constraint.check(x if self._checks_in is None else x.to(self._checks_in))
         if not holds(good):
             if isinstance(good, BatchedBase):
-                raise ArgumentError(f"{self._name()}: {what} must be {constraint}, and is not in some samples of vmap")
+                raise ArgumentError(f"{self._name()}: {name} must be {constraint}, and is not in some samples of vmap")
             wrong = x[~good].flatten()[0].item() if constraint.event_dim == 0 else x[~good][0].tolist()
             raise ArgumentError(
-                f"{self._name()}: {what} of shape {tuple(x.shape)} must be {constraint}, but holds {wrong}"
+                f"{self._name()}: {name} of shape {tuple(x.shape)} must be {constraint}, but holds {wrong}"
             )
 
     def _name(self) -> str:

@@ -427,11 +427,11 @@ class Module(StateDict):
         """The buffer at a dotted path; AttributeError if there is none."""
         return self._member("_buffers", target, "buffer")
 
-    def _member(self, kind: str, target: str, what: str) -> Any:
+    def _member(self, kind: str, target: str, label: str) -> Any:
         path, _, name = target.rpartition(".")
         value = self.get_submodule(path).__dict__[kind].get(name)
         if value is None:
-            raise AttributeError(f"{type(self).__name__} has no {what} {target!r}")
+            raise AttributeError(f"{type(self).__name__} has no {label} {target!r}")
         return value
 
     # ---- modes, dtypes, devices ---------------------------------------------------------------------------

@@ -55,9 +55,9 @@ def on_one_device(name: str, x: Any, other: Any) -> None:
         raise DeviceError(f"{name}: tensors on {x.device} and {other.device}; move one with .to()")
 
 
-def check_count(value: Any, what: str, most: int = 1 << 24) -> int:
+def check_count(value: Any, name: str, most: int = 1 << 24) -> int:
     """value as an integer, a count of objects that Python makes one by one, such as views;
     ArgumentError beyond `most`."""
-    if (count := int64(value, what)) > most:
-        raise ArgumentError(f"{what} must be at most {most}, got {count}")
+    if (count := int64(value, name)) > most:
+        raise ArgumentError(f"{name} must be at most {most}, got {count}")
     return count

@@ -105,7 +105,7 @@ def _conv_weight(x: Tensor, y: Tensor, geometry: Geometry, kernel: Sequence[int]
 # ---- arguments, as PyTorch takes them ------------------------------------------------------------------------------
 
 
-def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
+def per_axis(value: Any, axes: int, name: str, argument: str) -> tuple[int, ...]:
     """One number for every axis, or a number for each; at least 0."""
     if type(value) is int and 0 <= value < _LIMIT:  # as modules and most calls have it
         return (value,) * axes
@@ -117,13 +117,13 @@ def per_axis(value: Any, axes: int, name: str, what: str) -> tuple[int, ...]:
     if len(listed) == 1:
         listed *= axes
     if len(listed) != axes:
-        raise ShapeError(f"{name}: {what} takes 1 or {axes} numbers, not {value}")
+        raise ShapeError(f"{name}: {argument} takes 1 or {axes} numbers, not {value}")
     for item in listed:
         if not hasattr(item, "__index__") or isinstance(item, bool):
-            raise TypeError(f"{name}: {what} takes integers, not {value!r}")
-    numbers = tuple(int64(item, f"{name}: {what}") for item in listed)  # tensors of a narrow dtype would wrap
+            raise TypeError(f"{name}: {argument} takes integers, not {value!r}")
+    numbers = tuple(int64(item, f"{name}: {argument}") for item in listed)  # tensors of a narrow dtype would wrap
     if min(numbers, default=0) < 0:
-        raise ArgumentError(f"{name}: negative {what} {value}")
+        raise ArgumentError(f"{name}: negative {argument} {value}")
     return numbers
 
 

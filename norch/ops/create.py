@@ -138,7 +138,7 @@ def scalar_tensor(s: float, *, dtype: DType | None = None, device: DeviceLike = 
     return full((), s, dtype=wanted, device=device)
 
 
-def _constant(name: str, value: int, what: str) -> Any:
+def _constant(name: str, value: int, contents: str) -> Any:
     """zeros() or ones()."""
     real = float(value)
 
@@ -146,7 +146,7 @@ def _constant(name: str, value: int, what: str) -> Any:
         wanted = dtype_or_default(dtype)
         return lib.norch_full(sizes(shape, size), wanted.code, real, value, device_code(device))
 
-    return makes(named_function(constant, name, with_example(name, f"{what}, of the default dtype unless given.")))
+    return makes(named_function(constant, name, with_example(name, f"{contents}, of the default dtype unless given.")))
 
 
 zeros, ones = _constant("zeros", 0, "Zeros"), _constant("ones", 1, "Ones")
@@ -197,7 +197,7 @@ def _constant_like(
     return on_device(out, device)
 
 
-def _filled_like(name: str, value: int, what: str) -> Any:
+def _filled_like(name: str, value: int, contents: str) -> Any:
     """zeros_like() or ones_like()."""
     real = float(value)
 
@@ -208,7 +208,7 @@ def _filled_like(name: str, value: int, what: str) -> Any:
             return _full_like(name, input, -1 if dtype is None else dtype_named(dtype).code, real, value)
         return _constant_like(name, input, value, dtype, device, memory_format)
 
-    about = f"{what} in the shape and dtype of input, on its device."
+    about = f"{contents} in the shape and dtype of input, on its device."
     return makes(out=False)(named_function(filled_like, name, with_example(name, about)))
 
 

@@ -41,7 +41,7 @@ def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
     return tensor(data, **_options_of(self, more))
 
 
-def _new(make: Any, what: str, value: int | None) -> Any:
+def _new(make: Any, contents: str, value: int | None) -> Any:
     """new_empty(), new_zeros() or new_ones()."""
 
     def new(self: Tensor, *shape: Any, size: Any = None, **more: Any) -> Tensor:
@@ -52,7 +52,7 @@ def _new(make: Any, what: str, value: int | None) -> Any:
             return lib.norch_empty(wanted, self._dtype, device)
         return lib.norch_full(wanted, self._dtype, value, value, device)
 
-    about = f"{what} in the given shape, in this dtype and on this device unless given."
+    about = f"{contents} in the given shape, in this dtype and on this device unless given."
     about += f"\n\n>>> norch.tensor([5]).new_{make.__name__}(2, 3).shape\nnorch.Size([2, 3])\n"
     return method(rename_errors(named_function(new, f"new_{make.__name__}", about)))
 

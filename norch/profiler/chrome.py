@@ -76,5 +76,5 @@ def _on_devices(events: list[Event], recorded: Recorded) -> Iterator[dict[str, A
         yield {"ph": "X", "cat": "kernel", "name": event.name, **where}
 
 
-def _named(what: str, process: Any, thread: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": process, "tid": thread, "args": {"name": name}}
+def _named(kind: str, process: Any, thread: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}

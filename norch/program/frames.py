@@ -182,9 +182,9 @@ class Frames:
             if _kind_here(frame) >= LIBRARY or (refused is _FILE and _reads_for_user(frame)):
                 self._refuse(refused, frame)
 
-    def _refuse(self, what: str, frame: Any) -> None:
+    def _refuse(self, reason: str, frame: Any) -> None:
         if self.refusal is None:
-            self.refusal = (what, *_user_line(frame))
+            self.refusal = (reason, *_user_line(frame))
 
     def _note_logger(self, frame: Any, result: Any) -> None:
         """Notes a logger that code outside logging calls, as a method, an adapter or a function of the module."""

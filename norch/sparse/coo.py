@@ -51,9 +51,9 @@ def implements(names: str) -> Callable[[Any], Any]:
     return declare
 
 
-def refusal(what: str) -> NotImplementedError:
+def refusal(operation: str) -> NotImplementedError:
     """What operations raise that sparse tensors do not have."""
-    return NotImplementedError(f"{what}: norch does not compute it of sparse tensors; use to_dense() first")
+    return NotImplementedError(f"{operation}: norch does not compute it of sparse tensors; use to_dense() first")
 
 
 class SparseTensor(Tensor):

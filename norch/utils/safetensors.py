@@ -189,8 +189,8 @@ class Entry(NamedTuple):
 BITS = {code: 8 if code in ("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3") else int(code.lstrip("BCUIF")) for code in DTYPES}
 
 
-def _refuse(what: str) -> SafetensorError:
-    return SafetensorError(f"safetensors: the file is damaged, or of something else: {what}")
+def _refuse(reason: str) -> SafetensorError:
+    return SafetensorError(f"safetensors: the file is damaged, or of something else: {reason}")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -64,12 +64,12 @@ _write_clamp, _write_threshold = writes("ternary", "clamp"), writes("ternary", "
 _in_place: dict[Any, Any] = {}  # function: its in-place form, made when first asked for
 
 
-def is_true(value: Any, what: str) -> bool:
+def is_true(value: Any, name: str) -> bool:
     """The truth value of a flag; TypeError for an object that has none."""
     try:
         return bool(value)
     except (ValueError, RuntimeError):
-        raise TypeError(f"{what} must be True or False, not {type(value).__name__}") from None
+        raise TypeError(f"{name} must be True or False, not {type(value).__name__}") from None
 
 
 def _apply(name: str, function: Any, inplace: bool, input: Tensor, *arguments: Any) -> Tensor:

@@ -43,11 +43,11 @@ _SMOOTH = ("bilinear", "bicubic")
 _OF_BYTES = ("nearest", "nearest-exact", *_SMOOTH)
 
 
-def _per_axis(value: Any, count: int, what: str) -> tuple[Any, ...]:
+def _per_axis(value: Any, count: int, quantity: str) -> tuple[Any, ...]:
     """One value for each of `count` axes."""
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
     if len(values) != count:  # rename_errors() replaces the name
-        raise ArgumentError(f"interpolate: expected one {what} or {count}, got {value!r}")
+        raise ArgumentError(f"interpolate: expected one {quantity} or {count}, got {value!r}")
     return values
 
 

@@ -106,18 +106,18 @@ class _Worker:
             elif kind == STOP:
                 return
             else:
-                number, what, blocks = message
+                number, indices, blocks = message
                 self.outbox.take_back(blocks)
-                self.answer(number, what)
+                self.answer(number, indices)
 
-    def answer(self, number: int, what: Any) -> None:
+    def answer(self, number: int, indices: Any) -> None:
         """Makes a batch and sends it."""
         from .transport import send
 
         failure = self.failure
         if failure is None and not self.ended:
             try:
-                self.outbox.send((BATCH, self.epoch, number), *self.batch(number, what))
+                self.outbox.send((BATCH, self.epoch, number), *self.batch(number, indices))
             except Exception as error:
                 self.outbox.abandon()
                 self.ended = self.make is None and isinstance(error, StopIteration)
@@ -127,13 +127,13 @@ class _Worker:
         elif failure:
             send(self.connection, (FAILED, self.epoch, number, *failure))
 
-    def batch(self, number: int, what: Any) -> tuple[Any, Any]:
+    def batch(self, number: int, indices: Any) -> tuple[Any, Any]:
         """A batch, and the state of the dataset behind it."""
         if self.make is None and self.stream is None:
             self.stream = Stream(self.post.recipe, self.seed, self.post.id, self.post.workers, *self.resumed)
         seed_all(mixed(self.seed, number))
         if self.make is not None:
-            return self.make(what), None
+            return self.make(indices), None
         assert self.stream is not None
         return self.stream.next_batch(), self.stream.state_dict()
 

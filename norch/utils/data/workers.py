@@ -62,10 +62,10 @@ class Worker:
             theirs.close()  # only the worker has it then
         self.outgoing = Outgoing(self.connection)
 
-    def ask(self, number: int, what: Any) -> None:
+    def ask(self, number: int, indices: Any) -> None:
         """Asks for a batch, and gives back the blocks of earlier ones."""
         self.owed += 1
-        self.tell((TASK, number, what, self.inbox.returned()))
+        self.tell((TASK, number, indices, self.inbox.returned()))
 
     def tell(self, message: Any) -> None:
         """Sends a message."""
@@ -287,8 +287,8 @@ class Epoch:
     def _has_more(self, worker: Worker) -> bool:
         return not self.ended[worker.id]
 
-    def _asked(self, worker: Worker, number: int, what: Any) -> None:
-        worker.ask(number, what)
+    def _asked(self, worker: Worker, number: int, indices: Any) -> None:
+        worker.ask(number, indices)
         worker.waiting += 1
         self.waiting += 1
 
