@@ -135,13 +135,18 @@ def load_torch() -> Any:
     return torch
 
 
-@pytest.fixture(scope="session")
-def torch() -> Any:
-    """The yardstick; skips where it is not installed."""
+def torch_or_skip() -> Any:
+    """The module torch; where there is none, the test is skipped, or the file that calls this at its top."""
     module = load_torch()
     if module is None:
-        pytest.skip(NO_TORCH)
+        pytest.skip(NO_TORCH, allow_module_level=True)
     return module
+
+
+@pytest.fixture(scope="session")
+def torch() -> Any:
+    """The yardstick."""
+    return torch_or_skip()
 
 
 def is_older(torch: Any) -> bool:

@@ -1,9 +1,11 @@
-"""What `make test` and `make test-fast` run of the suite, by NORCH_TEST_PART; conftest.py has these hooks then.
+"""What `make test`, `make test-fast` and .ci/run choose of the suite, by NORCH_TEST_PART (hooks of conftest.py).
 
 sampled     Of each test every value of each parameter, and of the products of several parameters a sample. Of tests
             that walk the cases each operation; values and gradients of every case, and each operation with every dtype.
 fast        Of test_values and test_gradients one case of each operation, of every other test a few of its parameters,
             evenly over all of them, so that each kind of value is met. What starts programs is left out, and PyTorch.
+few         As fast, with fewer of everything but operations: for sanitizers, simulated devices and other systems, where
+            each kind of call counts, and its parameters repeat what `make test` has.
 all         All tests, as without the variable: `make test ALL=1`, and pytest by itself.
 """
 
@@ -18,8 +20,11 @@ from typing import Any
 
 import pytest
 
+# One thread for NumPy's products: others would spin beside the other tests. conftest.py imports this before NumPy.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 PART = os.environ.get("NORCH_TEST_PART", "all")
-FAST = PART == "fast"
+FAST = PART in ("fast", "few")
 TESTS = Path(__file__).parent
 # Folders of tests, named as those of norch; "library" is the C library and its binding.
 PARTS = (
@@ -31,12 +36,17 @@ SLOW_FILES = set(
     " messages onnx profiler record safetensors second stream threads".split()
 )
 
-MOST = 6  # calls of a test function by test-fast
-CASES = 16  # of one whose parameter is a case of cases.py
+MOST = 2 if PART == "few" else 6  # calls of a test function by test-fast
+CASES = 6 if PART == "few" else 16  # of one whose parameter is a case of cases.py
 LEAST = 8  # calls of a test function that a sample has, if there are so many
 EVERY_OPERATION = {"test_values", "test_gradients", "test_values_and_gradients_are_those_that_pytorch_gave"}
 # In a sample these have each case with one dtype or another, test_values each operation with every dtype too.
 EVERY_CASE = {"test_values", "test_edge_values", "test_like_torch", "test_gradients_like_torch"}
+
+
+def examples(count: int) -> int:
+    """How many of `count` random examples are tried."""
+    return max(5, count // {"all": 1, "sampled": 2, "fast": 4, "few": 8}[PART])
 
 
 def some(count: int, most: int) -> list[int]:

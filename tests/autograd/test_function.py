@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 from functions import Cube, Exp, Split, leaf
 
 import norch
@@ -348,7 +349,7 @@ def test_inputs_among_several_outputs_are_views():
 
 
 def test_a_saved_output_has_its_history_also_where_nothing_is_recorded():
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     seen = {}
     for root in (norch, torch):
         said = seen[root.__name__] = []

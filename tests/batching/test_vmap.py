@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 from vmap_checks import RNG, check, floats, slices
 
 import norch
@@ -60,7 +61,7 @@ STEPS: Any = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=6),
     st.sampled_from([(0, 0), (1, 0), (-1, 1), (0, None), (None, 2)]),

@@ -457,6 +457,7 @@ sys.exit("\\n".join(failed) or None)
 """
 
 
+@pytest.mark.slow
 def test_scikit_learn_dispatches() -> None:
     pytest.importorskip("sklearn")
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}

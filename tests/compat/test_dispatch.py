@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 from norch.compat.dispatch import TorchDispatchMode
@@ -64,7 +65,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_a_dispatch_mode_gets_the_operators_of_pytorch(call: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     mine, theirs = (operators(lib, lambda lib=lib: call(lib, lib.nn.functional, lib.zeros)) for lib in (norch, torch))
     assert mine == theirs
 
@@ -115,7 +116,7 @@ def test_a_dispatch_mode_refuses_what_the_function_does(call: Any) -> None:
 
 
 def test_a_dispatch_mode_gets_the_operators_of_layers() -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     found = []
     for lib in (norch, torch):
         net, x = _net(lib), lib.ones(2, 3, 8, 8)
@@ -198,7 +199,7 @@ def _drawn(lib: Any, rng: Any, *shape: int) -> Any:
     ],
 )  # fmt: skip
 def test_operators_called_by_name(name: str, make: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     found = []
     for lib in (norch, torch):
         rng = np.random.default_rng(0)
@@ -220,7 +221,7 @@ def test_names_of_operators() -> None:
 
 
 def test_flops_have_the_names_of_pytorch_and_formulas_of_programs() -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
 
     def formula(shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
         return 7
@@ -243,7 +244,7 @@ def test_flops_have_the_names_of_pytorch_and_formulas_of_programs() -> None:
 
 
 def test_hooks_on_several_gradients() -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     seen: dict[str, list[Any]] = {}
     for lib in (norch, torch):
         said = seen[lib.__name__] = []
@@ -272,7 +273,7 @@ def test_hooks_on_several_gradients() -> None:
 
 
 def test_the_modules_that_run() -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     seen: dict[str, list[Any]] = {}
     for lib in (norch, torch):
         said = seen[lib.__name__] = []

@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 from checks import says_read_only
+from conftest import torch_or_skip
 
 import norch
 from norch._binding.library import lib
@@ -227,7 +228,7 @@ def test_what_is_refused():
 
 
 def test_pytorch_both_ways():
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     for name in [*NAMES, "bfloat16"]:
         theirs = torch.arange(6).reshape(2, 3).to(getattr(torch, name)).T
         x = norch.from_dlpack(theirs)

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from conftest import torch_or_skip
 from test_door import door
 
 import norch
@@ -99,7 +100,7 @@ PROGRAMS = mlp, cnn, attention, convolutions, losses, operators, views, products
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_graphs_are_those_of_pytorch(program: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     assert walked(shown(program(norch, norch.nn).grad_fn)) == walked(program(torch, torch.nn).grad_fn)
 
 
@@ -115,7 +116,7 @@ def test_a_node_is_one_object_and_has_what_norch_s_has() -> None:
 
 
 def test_hooks_get_gradients_in_the_order_of_pytorch() -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     seen: list[Any] = []
     for lib, look in ((norch, shown), (torch, lambda node: node)):
         layer = lib.nn.Linear(3, 2)

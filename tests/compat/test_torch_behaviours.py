@@ -8,10 +8,11 @@ import typing
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 
 
 def plain(x):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import torch_or_skip
 
 import norch
 
@@ -61,7 +62,7 @@ def shape(value: Any) -> Any:
 
 @pytest.mark.filterwarnings("ignore")  # of PyTorch, which reads shapes
 def test_operators_their_arguments_and_results_are_those_of_pytorch() -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     wanted = {f"aten::{name}" for name in COUNTED.split()}
     found = []
     for lib in (norch, torch):
@@ -129,7 +130,7 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_modes_see_public_functions_under_their_names(call: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     found = []
     for lib in (norch, torch):
         names: list[str] = []

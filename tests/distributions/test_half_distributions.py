@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from case import HALF_NAMES
 from checks import BACKWARD, FORWARD, units
+from conftest import torch_or_skip
 from test_more_distributions import ASKED, CASES, VALUES
 
 import norch
 from norch import distributions as D  # noqa: N812
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 
 MORE = {
     "Normal": ({"loc": "loc", "scale": "scale"}, {}, [0.3]),

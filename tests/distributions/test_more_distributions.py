@@ -6,13 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 from norch import distributions as D  # noqa: N812
 from norch.distributions import constraints as C  # noqa: N812
 from norch.distributions import transforms as F  # noqa: N812
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 T = torch.distributions
 
 VALUES = {

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 from norch import nn, overrides
@@ -359,7 +360,7 @@ def test_autocast_and_overrides() -> None:
 
 
 def test_tensors_of_pytorch_beside_norch_are_refused_or_read_as_arrays() -> None:
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     x, y = torch.ones(2), norch.ones(2)
     norch.ones(2).as_subclass(type("Other", (norch.Tensor,), {}))  # functions look for overrides from now on
     F, T = norch.nn.functional, torch.nn.functional

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 
@@ -164,7 +165,7 @@ def test_names(torch):
     assert str(norch.device("cpu")) == "cpu"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.one_of(

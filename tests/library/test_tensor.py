@@ -11,6 +11,7 @@ import pytest
 from conftest import DEVICE
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 
@@ -398,13 +399,13 @@ def test_rules(torch):
     assert norch.zeros(2, requires_grad=True).requires_grad
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20))
 def test_integers_survive(values):
     assert norch.tensor(values, dtype=norch.int64).tolist() == values
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.floats(), max_size=20))
 def test_floats_survive(values):
     back = norch.tensor(values, dtype=norch.float64).tolist()

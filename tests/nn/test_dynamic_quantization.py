@@ -139,8 +139,9 @@ def test_layouts_and_rows_alone() -> None:
     assert norch.equal(quantized_linear(x, turned, scale, bias, True), found)
 
 
+@pytest.mark.slow
 @pytest.mark.host
-@pytest.mark.parametrize("vnni", ["", "0"])
+@pytest.mark.parametrize("vnni", [pytest.param("", marks=pytest.mark.long), "0"])  # make test-isa has the others
 @pytest.mark.parametrize("isa", lib.norch_isa_builds().decode().split())
 def test_every_set_of_instructions(isa: str, vnni: str) -> None:
     """The tests above again: all have the bits of the formula."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import DEVICE
+from conftest import DEVICE, torch_or_skip
 
 import norch
 from norch import nn
@@ -512,7 +512,7 @@ def as_a_dict(lib):
 
 
 def test_dictionaries_of_parameters_are_like_dicts():
-    assert as_a_dict(norch) == as_a_dict(pytest.importorskip("torch"))
+    assert as_a_dict(norch) == as_a_dict(torch_or_skip())
 
 
 def test_a_deep_copy_of_a_model_begins_without_gradients(torch):

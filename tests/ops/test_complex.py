@@ -5,12 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import DEVICE
+from conftest import DEVICE, torch_or_skip
 
 import norch
 from norch.testing import gradcheck, gradgradcheck
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 rng = np.random.default_rng(0)
 on_cpu = pytest.mark.skipif(DEVICE != "cpu", reason="kernels of the CPU")
 

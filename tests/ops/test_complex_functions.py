@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import DEVICE
+from conftest import DEVICE, torch_or_skip
 
 import norch
 from norch.testing import gradcheck, gradgradcheck
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 pytestmark = pytest.mark.skipif(DEVICE != "cpu", reason="kernels of the CPU")
 RNG = np.random.default_rng(7)
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 from norch.testing import gradcheck, gradgradcheck
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 rng = np.random.default_rng(1)
 
 

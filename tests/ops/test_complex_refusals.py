@@ -5,11 +5,11 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import DEVICE
+from conftest import DEVICE, torch_or_skip
 
 import norch
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 on_cpu = pytest.mark.skipif(DEVICE != "cpu", reason="kernels of the CPU")
 rng = np.random.default_rng(0)
 

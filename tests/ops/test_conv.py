@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 import norch.nn.functional as F
@@ -299,7 +300,7 @@ def test_infinite_weights_reach_no_further_than_the_gradient(
     fan_in: int, fan_out: int, groups: int, kernel: int, stride: int, dilation: int, dtype: str
 ) -> None:
     """Around the gradient of the output there is nothing: no zeros, which times infinity would be NaN."""
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     size, padding = (17, 18), kernel // 2 * dilation
     x, w = drawn(1, 2, fan_in, *size), drawn(2, fan_out, fan_in // groups, kernel, kernel)
     w[1, 0, 0, 0] = np.inf

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 from norch.ops.composed import einsum as lowering
@@ -49,7 +50,7 @@ def laid_out(array: Any, source: Any) -> Any:
     return np.array(array.transpose(order), order="C").transpose(np.argsort(order))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(products())
 def test_like_numpy(problem: tuple[str, list[Any]]) -> None:
     equation, arrays = problem
@@ -60,7 +61,7 @@ def test_like_numpy(problem: tuple[str, list[Any]]) -> None:
     assert_close(norch.einsum(spaced, [norch.tensor(x) for x in arrays]), norch.tensor(wanted), rtol=0, atol=0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(products(operands=3, size=2))
 def test_derivatives(problem: tuple[str, list[Any]]) -> None:
     equation, arrays = problem
@@ -70,7 +71,7 @@ def test_derivatives(problem: tuple[str, list[Any]]) -> None:
         assert gradgradcheck(partial(norch.einsum, equation), operands)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(products())
 def test_sublists(problem: tuple[str, list[Any]]) -> None:
     equation, arrays = problem

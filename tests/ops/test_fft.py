@@ -6,11 +6,12 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 from norch.testing import gradcheck, gradgradcheck
 
-torch = pytest.importorskip("torch")
+torch = torch_or_skip()
 rng = np.random.default_rng(0)
 REAL = rng.standard_normal((4, 5, 6))
 COMPLEX = REAL + 1j * rng.standard_normal((4, 5, 6))

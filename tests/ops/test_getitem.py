@@ -10,6 +10,7 @@ from checks import wait
 from functions import leaf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 from norch._binding.library import lib
@@ -167,7 +168,7 @@ def test_a_mask_without_elements_fits_its_axes(before: tuple[Any, ...]) -> None:
             _ = norch.tensor(array)[(*before, mask)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_like_numpy(data: Any) -> None:
     array = numbered(data.draw(shapes()))
@@ -188,7 +189,7 @@ def test_like_numpy(data: Any) -> None:
     assert lib.norch_shares_storage(found, x) == basic
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_written_like_numpy(data: Any) -> None:
     array = numbered(data.draw(shapes()))
@@ -222,7 +223,7 @@ def test_written_like_numpy(data: Any) -> None:
     assert_close(x, array, rtol=0, atol=0)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_gradients_like_torch(torch: Any, data: Any) -> None:
     array = numbered(data.draw(shapes()))
@@ -247,7 +248,7 @@ def test_gradients_like_torch(torch: Any, data: Any) -> None:
         assert_close(ours, theirs.numpy())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_sums_like_numpy(data: Any) -> None:
     """index_put_ with accumulate: equal indices add up."""

@@ -7,6 +7,7 @@ import pytest
 from functions import leaf
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 
@@ -454,7 +455,7 @@ WRITES = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import torch_or_skip
 
 import norch
 from norch.testing import gradcheck, gradgradcheck
@@ -125,7 +126,7 @@ def test_derivatives_by_finite_differences(name, k):
 
 @pytest.mark.parametrize(("name", "k"), ROWS)
 def test_values_and_gradients_are_pytorchs(name, k):
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     function, *inputs = CASES[name]
     found = []
     for m in (norch, torch):
@@ -146,7 +147,7 @@ def test_values_and_gradients_are_pytorchs(name, k):
     "".split(),
 )
 def test_shapes_and_dtypes_are_pytorchs(function, shape, dtype):
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     a = positive(*shape).astype(dtype)
     ours, theirs = (outputs(getattr(m.linalg, function), m.tensor(a)) for m in (norch, torch))
     for x, y in zip(ours, theirs, strict=True):

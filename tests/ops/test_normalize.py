@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import is_older
+from conftest import is_older, torch_or_skip
 
 import norch
 import norch.nn.functional as F
@@ -172,7 +172,7 @@ def test_halves_are_rounded_once(shape: Any, groups: int, beside: str | None, dt
 def test_rms_norm_takes_weights_of_other_dtypes(dtype: str, other: str) -> None:
     """The result has the dtype of the input, each gradient that of its tensor."""
     found = []
-    for library in (norch, pytest.importorskip("torch")):
+    for library in (norch, torch_or_skip()):
         x = library.tensor(drawn(0, 3, 4).tolist(), dtype=getattr(library, dtype), requires_grad=True)
         weight = library.tensor((4 * drawn(1, 4)).tolist()).to(getattr(library, other))
         leaves = [x, *([weight.requires_grad_()] if other != "int64" else [])]

@@ -406,6 +406,7 @@ def test_quotients_of_all_sizes() -> None:
 # ---- accuracy -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [[], ["-march=native"]], ids=["baseline", "native"])
 def test_the_formulas_are_as_accurate_as_math_h_says(tmp_path: Path, target: list[str]) -> None:
     """On random arguments, and on every 40,009th float; NORCH_EVERY_FLOAT=1 takes them all, as .ci/long does."""

@@ -11,6 +11,7 @@ from case import source
 from checks import refusals
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 from norch._binding.library import lib
@@ -156,7 +157,7 @@ WHOLE = st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3), max_size
 
 
 @pytest.mark.kernel
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(LISTS, st.booleans(), st.data())
 def test_sort_and_topk(values: list[float], descending: bool, data: Any) -> None:
     for dtype in (np.float32, np.float64):
@@ -174,7 +175,7 @@ def test_sort_and_topk(values: list[float], descending: bool, data: Any) -> None
 
 
 @pytest.mark.kernel
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(WHOLE)
 def test_sort_of_integers(values: list[int]) -> None:
     x = norch.tensor(np.array(values, np.int64))
@@ -182,7 +183,7 @@ def test_sort_of_integers(values: list[int]) -> None:
     np.testing.assert_array_equal(x.sort(descending=True)[0], np.sort(np.array(values, np.int64))[::-1])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(FLOATS, max_size=40) | st.lists(st.integers(-3, 3).map(float), max_size=40), st.data())
 def test_unique(values: list[float], data: Any) -> None:
     array = np.array(values)
@@ -205,7 +206,7 @@ def test_unique(values: list[float], data: Any) -> None:
 
 
 @pytest.mark.kernel
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.integers(-9, 9), max_size=40), st.lists(st.integers(-10, 10), max_size=40), st.booleans())
 def test_searchsorted(line: list[int], values: list[int], right: bool) -> None:
     for dtype in (np.float32, np.float64, np.int64, np.int8):

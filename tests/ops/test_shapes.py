@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 import norch.nn.functional as F  # noqa: N812
@@ -246,7 +247,7 @@ def test_as_strided_like_torch(torch):
     assert turned.as_strided((2,), (1,)).tolist() == x.as_strided((2,), (1,)).tolist()  # of the memory behind it
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.data())
 def test_any_padding_equals_torch(torch, data):
     ndim = data.draw(st.integers(2, 4))
@@ -271,7 +272,7 @@ def test_any_padding_equals_torch(torch, data):
     assert arrays[0] == arrays[1] or (cut and arrays[1] is None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_turns_equal_numpy(data):
     shape = tuple(data.draw(st.lists(st.integers(0, 4), min_size=1, max_size=4)))

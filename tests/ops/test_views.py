@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 
@@ -359,7 +360,7 @@ def step(draw, shape):
     return (lambda x: x.diagonal(offset, i, j)), (lambda a: a.diagonal(offset, i, j))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_any_chain_of_views_equals_numpy(data):
     shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=4)))
@@ -399,7 +400,7 @@ def index_of(draw, shape):
     return parts[0] if len(parts) == 1 and draw(st.booleans()) else tuple(parts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_index_and_assignment_equal_numpy(data):
     shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=4)))

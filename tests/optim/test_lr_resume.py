@@ -5,6 +5,7 @@ import copy
 import warnings
 
 import pytest
+from conftest import torch_or_skip
 
 import norch
 from norch import optim
@@ -115,7 +116,7 @@ def chain(names):
 
 
 def swa_utils(schedules):
-    return (norch if schedules is S else pytest.importorskip("torch")).optim.swa_utils
+    return (norch if schedules is S else torch_or_skip()).optim.swa_utils
 
 
 @pytest.mark.parametrize("size", ["number", "tensor"])

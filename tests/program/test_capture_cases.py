@@ -7,6 +7,7 @@ from case import Case, as_tensor, draw, source
 from cases import CASES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 
@@ -126,7 +127,7 @@ def machine(steps, state):
     return run
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(programs())
 def test_random_programs(steps):
     found = []

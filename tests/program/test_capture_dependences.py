@@ -6,6 +6,7 @@ import warnings
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from parts import examples
 from test_capture_fusion import bits
 
 import norch
@@ -152,7 +153,7 @@ def check(drawn, calls=5, device="cpu"):
         assert other == found[0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(programs())
 @example((20000, norch.float32, 0, [("sum", 0, 0, 0, 0), ("clamp_", 0, 0, 0, 0)], [0, 1]))
 def test_random_programs(drawn):

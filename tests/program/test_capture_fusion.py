@@ -5,6 +5,7 @@ import warnings
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 
@@ -140,7 +141,7 @@ def machine(steps, state, wide, bias):
     return run
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(programs())
 def test_random_programs(drawn):
     shape, steps = drawn

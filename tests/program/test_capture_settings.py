@@ -18,6 +18,7 @@ from copyreg import dispatch_table
 from decimal import Decimal
 
 import pytest
+from conftest import torch_or_skip
 
 import norch
 
@@ -157,7 +158,7 @@ def test_numpys_handling_of_errors(wrap):
 @pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("how", ["item", "tolist", "numpy", "setting", "threads", "argument"])
 def test_pytorchs_tensors_and_settings_are_refused(wrap, how):
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     if torch.Tensor is norch.Tensor:
         pytest.skip("torch is norch here")
     t = torch.tensor([2.0])
@@ -177,7 +178,7 @@ def test_pytorchs_tensors_and_settings_are_refused(wrap, how):
 
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_other_kinds_of_pytorchs_values(wrap):
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     if torch.Tensor is norch.Tensor:
         pytest.skip("torch is norch here")
 
@@ -200,7 +201,7 @@ CONFIG = dataclasses.make_dataclass("Config", [("k", float)])(2.0)
 @pytest.mark.parametrize("how", ["class", "logger", "dataclass", "module"])
 def test_what_reaches_pytorchs_classes_is_recorded(wrap, how):
     """PyTorch is imported: loggers, copies and sys.modules lead to its classes and functions, which hold no numbers."""
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     importlib.import_module("torch._dynamo")  # which has handlers and ways to copy of its own
     function = {
         "class": lambda x: x * (3 if isinstance(x, torch.nn.Module) else 2),

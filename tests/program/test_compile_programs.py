@@ -6,6 +6,7 @@ import warnings
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 
 import norch
 from norch import nn
@@ -278,7 +279,7 @@ def test_each_walk(walk, how, kind):
     check((kind, [(how, walk, "none")] * 8))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(programs())
 def test_random_programs(drawn):
     check(drawn)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from parts import examples
 from simulated import SIMULATION, launches
 from test_capture_dependences import check, programs
 from test_capture_fusion import KINDS, gelu, layer_norm, machine, softmax
@@ -59,14 +60,14 @@ def test_every_operation_in_a_chain_gives_the_bits_that_it_gives_alone(name):
     assert len(alone) <= 2  # what a full chain leaves over
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(programs())
 def test_random_dependences(drawn):
     n, *others = drawn
     check((n // 8 + 1, *others), device="cuda")  # a block has 256 elements
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.sampled_from([(12, 10), (6, 41), (30, 5), (6, 130)]),
     st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, 7)), min_size=2, max_size=16),

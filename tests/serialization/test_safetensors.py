@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import DEVICE
+from conftest import DEVICE, torch_or_skip
 
 import norch
 from norch import nn
@@ -45,7 +45,7 @@ def file_of(header: Any, data: bytes = b"") -> bytes:
 
 @pytest.fixture
 def package() -> Any:
-    pytest.importorskip("torch")
+    torch_or_skip()
     pytest.importorskip("safetensors")
     from safetensors import torch as package
 

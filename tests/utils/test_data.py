@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 from checks import wait
+from conftest import torch_or_skip
 
 import norch
 from norch.utils.data import (
@@ -488,7 +489,7 @@ def test_pinned_batches():
 def test_loader_gives_what_torch_gives():
     if os.environ.get("NORCH_TEST_TORCH") == "0":
         pytest.skip("comparisons with PyTorch are off")
-    torch = pytest.importorskip("torch")
+    torch = torch_or_skip()
     array, labels = np.arange(14, dtype=np.float32).reshape(7, 2), np.arange(7)
     ours = DataLoader(TensorDataset(norch.tensor(array), norch.tensor(labels)), batch_size=3)
     theirs = torch.utils.data.DataLoader(
