@@ -140,7 +140,7 @@ static void NAME(pack_adjoint)(void *context, int64_t task) {
     T all[MOST_TAPS * PANEL_COLS] __attribute__((aligned(VECTOR)));
     for (int64_t o = 0; o < p->out; o++) {
         const T *from = (const T *)p->weight + (o * p->in + c) * taps;
-        NAME(pack)(wide, all, taps, from, taps, 1, (int)least(wide, left));
+        NAME(turn_lanes)(wide, all, taps, from, taps, (int)least(wide, left));
         for (const NAME(phase) *f = s->phase; f < s->phase + s->phases; f++) {
             const int64_t count = f->plan.kernel[0] * f->plan.kernel[1];
             T *to = f->packed + (c * p->out + o * wide) * count;

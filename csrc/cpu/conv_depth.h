@@ -67,7 +67,7 @@ static void NAME(pad_turned)(const view *v, const T *from, int lanes, int64_t fi
             continue;
         }
         memset(to, 0, (size_t)(before * LANES) * sizeof(T));
-        NAME(pack)(LANES, to + before * LANES, n, from + row * v->size[1] + left, plane, 1, lanes);
+        NAME(turn_lanes)(LANES, to + before * LANES, n, from + row * v->size[1] + left, plane, lanes);
         memset(to + (before + n) * LANES, 0, (size_t)((v->pitch - before - n) * LANES) * sizeof(T));
     }
 }
@@ -81,7 +81,7 @@ static void NAME(to_planes)(int64_t n, int lanes, const T *from, T *to, int64_t 
     }
     for (int64_t at = 0; at < n; at += LANES) {
         if (at + LANES > n) at = n - LANES; /* the last ones may overlap those before */
-        NAME(pack_square)(apart, to + at, lanes, from + at * LANES, LANES);
+        NAME(turn)(apart, to + at, lanes, from + at * LANES, LANES);
     }
 }
 
@@ -96,7 +96,7 @@ static void NAME(depth_band)(const NAME(depth) * s, int64_t task, T *scratch) {
     const int64_t from = first * s->phase[0], to = least(s->goal[0], (first + rows) * s->phase[0]); /* rows of out */
     T kernel[MOST_TAPS * LANES] __attribute__((aligned(64))), weight[MOST_TAPS * LANES] __attribute__((aligned(64)));
     T *padded = scratch, *out = padded + ((v->rows - 1) * v->step[0] + v->span[0]) * s->pitch;
-    NAME(pack)(LANES, kernel, taps, (const T *)p->weight + c * taps, taps, 1, lanes);
+    NAME(turn_lanes)(LANES, kernel, taps, (const T *)p->weight + c * taps, taps, lanes);
     for (int64_t t = 0; t < v->taps; t++) STORE(weight + t * LANES, VEC(kernel + s->which[t] * LANES));
     const NAME(vec) start = p->bias ? NAME(load_part)((const T *)p->bias + c, lanes) : (NAME(vec)){0};
     NAME(pad_turned)(v, s->source + plane * v->size[0] * v->size[1], lanes, first, rows, padded);
@@ -184,7 +184,7 @@ static void NAME(depth_chunk)(const NAME(depth) * s, int64_t task, T *scratch) {
         for (int64_t first = 0; first < v->grid[0]; first += v->rows) {
             const int64_t rows = least(v->rows, v->grid[0] - first), n = rows * v->grid[1];
             NAME(pad_turned)(v, s->source + plane * x_area, lanes, first, rows, padded);
-            NAME(pack)(LANES, y, n, (const T *)p->y + plane * area + first * v->grid[1], area, 1, lanes);
+            NAME(turn_lanes)(LANES, y, n, (const T *)p->y + plane * area + first * v->grid[1], area, lanes);
             for (int64_t r = 0; r < rows; r += together)
                 for (int64_t left = 0; left < v->grid[1]; left += wide)
                     NAME(add_piece)(s, least(together, rows - r), least(wide, v->grid[1] - left),

@@ -324,10 +324,9 @@ static bool NAME(find_order)(const nr_call *call, int64_t *depth, bool *after) {
     product.plan = &plan;
     product.kernel = NULL;
     if (is_product(p)) {
-        const NAME(pieces) cut = NAME(cut)(p, NR_CONV_FORWARD);
-        plan = NAME(plan_product)(p, NR_CONV_FORWARD, cut.each * p->result[0] * p->result[1], 1, p->x, p->y, p->weight);
-        *after = p->bias || cut.pack_y;
-        return (*depth = NR_ISA(nr_matmul_depth)(&product)) > 0;
+        *after = p->bias != NULL;
+        *depth = NAME(panel_depth)(p->in);
+        return p->in > 0;
     }
     if (is_small(p, NR_CONV_FORWARD)) {
         plan = NAME(plan_unfolded)(p, NULL, NULL);
@@ -385,7 +384,7 @@ static void NAME(pack_task)(void *context, int64_t task) {
     const NAME(packing) *s = context;
     const int64_t o = task * s->step, left = s->out - o;
     const int wide = s->step > LANES && left > LANES ? PANEL_COLS : LANES;
-    NAME(pack)(wide, s->to + o * s->k, s->k, (const T *)s->p->weight + o * s->k, s->k, 1, (int)least(wide, left));
+    NAME(turn_lanes)(wide, s->to + o * s->k, s->k, (const T *)s->p->weight + o * s->k, s->k, (int)least(wide, left));
     if (is_winograd(s->p)) NAME(transform_weight)(s->p, task, s->to);
 }
 

@@ -10,10 +10,10 @@
  *
  * A task is a band of one group of an image, or (weight) some images for a block of channels; a thread takes the next
  * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
- * conv_depth.h (one channel to a group), conv_product.h (one tap) and conv_unfold.h (few positions) have the loops, and
- * are included once for each float type; conv_image.h has those of layers of recordings, with conv_winograd.h for 3 x 3
- * taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix product without unfolding:
- * Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * conv_depth.h (one channel to a group), conv_product.h with conv_panels.h (one tap) and conv_unfold.h (few positions)
+ * have the loops, and are included once for each float type; conv_image.h has those of layers of recordings, with
+ * conv_winograd.h for 3 x 3 taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix
+ * product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"
@@ -55,12 +55,18 @@
 #define NEIGHBOURS 9
 #define EACH_NEIGHBOUR(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
 
-/* Products for kernels of one tap: positions of small images that are gathered to fill vectors, or summed at once
- * (weight); elements gathered at a time, and moved by a task. */
-#define FILLED_TOGETHER 256
+/* Kernels of one tap: positions of small images whose products are summed at once (weight); elements gathered at a
+ * time, and moved by a task. */
 #define SUMMED_TOGETHER 256
 #define ROUND_ELEMENTS (4 * 1024 * 1024)
 #define PASS_ELEMENTS (64 * 1024)
+/* Panels that are copied together; bytes between rows that meet in the same lines of the first cache. */
+#define PANELS_TOGETHER 4
+#define BAD_STRIDE 1024
+/* Tiles that read images where they lie even if rows of these meet so. */
+#define FEW_TILES 3
+/* Positions of an image up to which its product is turned. */
+#define MOST_TURNED 64
 /* Unfolded products: positions up to which they are the faster ones, and channels of a task. */
 #define MOST_FORWARD 100
 #define MOST_BACKWARD 256
@@ -165,6 +171,10 @@ static int32_t no_scratch(size_t bytes) {
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
 
+#define TEMPLATE "conv_panels.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
+
 #define TEMPLATE "conv_product.h"
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
@@ -245,7 +255,7 @@ int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const bool narrow = call->dtype == NORCH_FLOAT32;
     const bool any = plan->batch > 0; /* else the weight's gradient is zeros */
     if (any && is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
-    if (any && is_product(plan)) return (narrow ? run_product_float32 : run_product_float64)(call, plan, kind);
+    if (any && is_product(plan)) return (narrow ? run_tap_float32 : run_tap_float64)(call, plan, kind);
     if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
 #ifndef __wasm__
     if (any && narrow && kind == NR_CONV_FORWARD && pays_each_time_float32(call)) return forward_as_layer_float32(call);

@@ -9,6 +9,18 @@
 
 #include "gemm_pack.h"
 
+/* NAME(pack_square) and NAME(pack) are long code, of which one copy is enough. wide: LANES or PANEL_COLS. */
+static __attribute__((noinline)) void NAME(turn)(int64_t width, T *to, int64_t k, const T *from, int64_t lane) {
+    NAME(pack_square)(width, to, k, from, lane);
+}
+static __attribute__((noinline)) void NAME(turn_lanes)(int wide, T *to, int64_t k, const T *from, int64_t lane,
+                                                       int lanes) {
+    if (wide == PANEL_COLS)
+        NAME(pack)(PANEL_COLS, to, k, from, lane, 1, lanes);
+    else
+        NAME(pack)(LANES, to, k, from, lane, 1, lanes);
+}
+
 typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
 /* Which lanes of a vector, whose first is `at`, are below n and not negative. */

@@ -1,11 +1,10 @@
-/* conv_product: convolutions as products of matmul_isa.c, for one float type: a template of each_dtype.h.
- *
- * A kernel of one tap without padding is a product for each image, of tensors where they lie:
+/* conv_product: convolutions of one tap without padding, for one float type: a template of each_dtype.h.
  *
  *   y (out, positions) = weight (out, in) x (in, positions)          x = weight^T y          weight = sum of y x^T
  *
- * A stride leaves some positions of x, which are gathered first. Images of few positions are gathered too, some beside
- * each other, so that vectors are full and the weight is read for all of them at once. */
+ * The first two are products of conv_panels.h, the third is one of matmul_isa.c, for each image, of tensors where they
+ * lie. A stride leaves some positions of x, which are gathered first. Images of few positions are gathered for the
+ * third, some beside each other, so that sums are long. */
 
 /* A pass over planes: those of a tensor (images, channels, size), of which `seen` positions at a stride are gathered
  * to, or spread from, `packed`: (pieces, channels, each * area), where a piece has `each` images. */
@@ -84,63 +83,49 @@ static void NAME(sum_channels)(const nr_conv_plan *p) {
     if (p->sums) nr_parallel(p->groups * p->out, NAME(sum_channel), (void *)p);
 }
 
-/* pieces of images that are multiplied at a time, and whether x or y must be gathered and spread */
+/* ---- the gradient of the weight ------------------------------------------------------------------------ */
+
+/* pieces of images that are multiplied at a time, and whether x or y must be gathered */
 typedef struct NAME(pieces) {
     int64_t each, round;
     bool pack_x, pack_y;
 } NAME(pieces);
 
-static NAME(pieces) NAME(cut)(const nr_conv_plan *p, nr_conv_kind kind) {
+static NAME(pieces) NAME(cut)(const nr_conv_plan *p) {
     const int64_t area = p->result[0] * p->result[1], channels = p->groups * (p->in + p->out);
     NAME(pieces) cut;
-    cut.each = least(p->batch, greatest(1, (kind == NR_CONV_WEIGHT ? SUMMED_TOGETHER : FILLED_TOGETHER) / area));
-    const int64_t elements = cut.each * area * channels + (kind == NR_CONV_WEIGHT ? p->groups * p->in * p->out : 0);
+    cut.each = least(p->batch, greatest(1, SUMMED_TOGETHER / area));
+    const int64_t elements = cut.each * area * channels + p->groups * p->in * p->out;
     cut.round = least(ceil_div(p->batch, cut.each), greatest(1, ROUND_ELEMENTS / elements));
-    if (kind == NR_CONV_WEIGHT) cut.round = least(cut.round, PARTS_WANTED);
+    cut.round = least(cut.round, PARTS_WANTED);
     cut.pack_y = cut.each > 1;
     cut.pack_x = cut.pack_y || p->size[0] != p->result[0] || p->size[1] != p->result[1];
     return cut;
 }
 
-/* The product of some pieces, each of k or n positions. */
-static nr_matmul_plan NAME(plan_product)(const nr_conv_plan *p, nr_conv_kind kind, int64_t positions, int64_t pieces,
-                                         T *x, T *y, T *weight) {
+/* The products of some pieces of `positions`. */
+static nr_matmul_plan NAME(plan_product)(const nr_conv_plan *p, int64_t positions, int64_t pieces, T *x, T *y,
+                                         T *weight) {
     nr_matmul_plan plan = {.alpha = 1, .batch_ndim = 2, .batch = {p->groups, pieces}};
     const int64_t xs = p->in * positions, ys = p->out * positions, ws = p->in * p->out;
-    const int64_t of_x[2] = {xs, p->groups * xs}, of_y[2] = {ys, p->groups * ys}, of_weight[2] = {ws, 0};
-    const int64_t *strides[3]; /* of c, a and b */
-    if (kind == NR_CONV_FORWARD) {
-        plan.m = p->out, plan.k = p->in, plan.n = positions;
-        plan.a = weight, plan.a_row = p->in, plan.a_col = 1;
-        plan.b = x, plan.b_row = positions, plan.b_col = 1;
-        plan.c = y, plan.c_row = positions;
-        strides[0] = of_y, strides[1] = of_weight, strides[2] = of_x;
-    } else if (kind == NR_CONV_INPUT) {
-        plan.m = p->in, plan.k = p->out, plan.n = positions;
-        plan.a = weight, plan.a_row = 1, plan.a_col = p->in;
-        plan.b = y, plan.b_row = positions, plan.b_col = 1;
-        plan.c = x, plan.c_row = positions;
-        strides[0] = of_x, strides[1] = of_weight, strides[2] = of_y;
-    } else {
-        plan.m = p->out, plan.k = positions, plan.n = p->in;
-        plan.a = y, plan.a_row = positions, plan.a_col = 1;
-        plan.b = x, plan.b_row = 1, plan.b_col = positions;
-        plan.c = weight, plan.c_row = p->in;
-        strides[0] = of_weight, strides[1] = of_y, strides[2] = of_x;
+    plan.m = p->out, plan.k = positions, plan.n = p->in;
+    plan.a = y, plan.a_row = positions, plan.a_col = 1;
+    plan.b = x, plan.b_row = 1, plan.b_col = positions;
+    plan.c = weight, plan.c_row = p->in;
+    const int64_t one[3] = {ws, ys, xs}; /* of a group of c, a and b */
+    for (int operand = 0; operand < 3; operand++) {
+        plan.batch_stride[operand][0] = one[operand];
+        plan.batch_stride[operand][1] = p->groups * one[operand];
     }
-    for (int operand = 0; operand < 3; operand++)
-        for (int d = 0; d < 2; d++) plan.batch_stride[operand][d] = strides[operand][d];
-    if (kind == NR_CONV_WEIGHT) plan.batch_stride[0][1] = p->groups * ws;
     return plan;
 }
 
-/* Convolutions of one tap without padding. */
-static int32_t NAME(run_product)(const nr_call *call, const nr_conv_plan *p, nr_conv_kind kind) {
+static int32_t NAME(tap_weight)(const nr_call *call, const nr_conv_plan *p) {
     const int64_t area = p->result[0] * p->result[1], plane = p->size[0] * p->size[1];
     const int64_t in = p->groups * p->in, out = p->groups * p->out, matrix = out * p->in;
-    const NAME(pieces) cut = NAME(cut)(p, kind);
+    const NAME(pieces) cut = NAME(cut)(p);
     const int64_t positions = cut.each * area, step = cut.round * cut.each; /* images of a round */
-    const bool sum = kind == NR_CONV_WEIGHT && p->batch > cut.each;
+    const bool sum = p->batch > cut.each;
     const int64_t x_size = cut.pack_x ? cut.round * in * positions : 0;
     const int64_t y_size = cut.pack_y ? cut.round * out * positions : 0;
     const size_t bytes = (size_t)(x_size + y_size + (sum ? cut.round * matrix : 0)) * sizeof(T);
@@ -157,24 +142,52 @@ static int32_t NAME(run_product)(const nr_call *call, const nr_conv_plan *p, nr_
         }
         x.tensor = (T *)p->x + image * in * plane, x.packed = cut.pack_x ? scratch : x.tensor;
         y.tensor = (T *)p->y + image * out * area, y.packed = cut.pack_y ? scratch + x_size : y.tensor;
-        if (kind != NR_CONV_INPUT && cut.pack_x) NAME(run_pass)(&x, NAME(gather_task));
-        if (kind != NR_CONV_FORWARD && cut.pack_y) NAME(run_pass)(&y, NAME(gather_task));
+        if (cut.pack_x) NAME(run_pass)(&x, NAME(gather_task));
+        if (cut.pack_y) NAME(run_pass)(&y, NAME(gather_task));
         const int64_t pieces = ceil_div(x.images, cut.each);
-        nr_matmul_plan plan =
-            NAME(plan_product)(p, kind, positions, pieces, x.packed, y.packed, sum ? parts : p->weight);
+        nr_matmul_plan plan = NAME(plan_product)(p, positions, pieces, x.packed, y.packed, sum ? parts : p->weight);
         nr_call product = *call;
         product.plan = (void *)&plan;
         product.kernel = NULL;
         status = NR_ISA(nr_run_matmul)(&product);
-        NAME(pass) *written = kind == NR_CONV_FORWARD ? &y : &x;
-        written->bias = p->bias;
-        if (kind != NR_CONV_WEIGHT && (p->bias || written->packed != written->tensor))
-            NAME(run_pass)(written, NAME(spread_task));
         for (int64_t part = 0; part < pieces && sum; part++) /* in their order */
             for (int64_t i = 0; i < matrix; i++)
                 ((T *)p->weight)[i] = parts[part * matrix + i] + (image || part ? ((T *)p->weight)[i] : (T)0);
     }
-    if (kind == NR_CONV_WEIGHT) NAME(sum_channels)(p);
+    NAME(sum_channels)(p);
     if (scratch) nr_scratch_free(scratch, bytes);
+    return status;
+}
+
+/* ---- forward, and the gradient of the input ------------------------------------------------------------ */
+
+/* Images in rounds, if a stride makes copies of them. */
+static int32_t NAME(run_tap)(const nr_call *call, const nr_conv_plan *p, nr_conv_kind kind) {
+    if (kind == NR_CONV_WEIGHT) return NAME(tap_weight)(call, p);
+    const int64_t area = p->result[0] * p->result[1], plane = p->size[0] * p->size[1], in = p->groups * p->in;
+    if (area == plane) {
+        const bool forward = kind == NR_CONV_FORWARD;
+        return NAME(run_planes)(p, kind, p->batch, forward ? p->x : p->y, forward ? p->y : p->x, p->bias);
+    }
+    const int64_t round = least(p->batch, greatest(1, ROUND_ELEMENTS / (in * area)));
+    const size_t bytes = (size_t)(round * in * area) * sizeof(T);
+    T *dense = nr_scratch(bytes);
+    if (!dense) return no_scratch(bytes);
+    int32_t status = NORCH_OK;
+    for (int64_t image = 0; image < p->batch && status == NORCH_OK; image += round) {
+        NAME(pass) x = {.channels = in, .images = least(round, p->batch - image), .each = 1, .packed = dense};
+        for (int d = 0; d < 2; d++) x.size[d] = p->size[d], x.stride[d] = p->stride[d], x.seen[d] = p->result[d];
+        x.tensor = (T *)p->x + image * in * plane;
+        T *y = (T *)p->y + image * p->groups * p->out * area;
+        if (kind == NR_CONV_FORWARD) {
+            NAME(run_pass)(&x, NAME(gather_task));
+            status = NAME(run_planes)(p, kind, x.images, dense, y, p->bias);
+        } else {
+            status = NAME(run_planes)(p, kind, x.images, y, dense, NULL);
+            x.bias = p->bias;
+            if (status == NORCH_OK) NAME(run_pass)(&x, NAME(spread_task));
+        }
+    }
+    nr_scratch_free(dense, bytes);
     return status;
 }

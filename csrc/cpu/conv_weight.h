@@ -113,10 +113,7 @@ static void NAME(add_positions)(const NAME(weights) * s, int64_t grid_rows, int6
     }
     for (int64_t o = 0; o < s->p->out && !s->few; o += PANEL_COLS) {
         int64_t columns = least(PANEL_COLS, s->p->out - o), at = 0;
-        if (columns > LANES)
-            NAME(pack)(PANEL_COLS, panel, n, y + o * area, area, 1, (int)columns);
-        else
-            NAME(pack)(LANES, panel, n, y + o * area, area, 1, (int)columns);
+        NAME(turn_lanes)(columns > LANES ? PANEL_COLS : LANES, panel, n, y + o * area, area, (int)columns);
         for (int64_t t = 0; t < tiles; t++) {
             int64_t count = taps / tiles + (t < taps % tiles);
             T *to = sums + at * s->width + o;
