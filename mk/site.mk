@@ -10,9 +10,11 @@ live: wasm build/wasm/node_modules/ready $(VENV)/ready-site  ## the files that t
 	    "$(ZIG) cc -target $(TARGET_wasm32) $(WASM_HEADERS)" "$(subst $(firstword $(CC)),$(ZIG),$(filter-out --export-if-defined=norch_%,$(WASM_LINK)))"
 	$(Q)$(RUN) docs/live/lab.py build/live/packages build/live/static/live $(DIST)/norch_dl-*wasm32.whl
 
+# NOTEBOOKS="5_library" runs the code of these chapters only; without it, of all.
+NOTEBOOKS ?=
 site: $(VENV)/ready-site $(STUBS) $(LIVE)  ## the documentation as a site, to be read from build/site/index.html; its code runs in the browser
 	$(Q)$(RUN) -m sphinx --jobs auto --quiet --fail-on-warning --keep-going --builder html docs build/site $(ARGS)
-	$(Q)$(RUN) docs/learn/notebooks.py build/site/notebooks 2>build/site/notebooks.log || { cat build/site/notebooks.log >&2; exit 1; }
+	$(Q)$(RUN) docs/learn/notebooks.py build/site/notebooks $(NOTEBOOKS) 2>build/site/notebooks.log || { cat build/site/notebooks.log >&2; exit 1; }
 	$(if $(LIVE),$(Q)$(RUN) docs/live/lab.py build/site)
 	@echo "open build/site/index.html; make learn serves it, so that its code runs"
 

@@ -29,6 +29,12 @@ pytestmark = [
 ]
 
 
+def _some_slow(*quick: str) -> list[Any]:
+    """The chapters, slow but for some."""
+    assert set(quick) < set(CHAPTERS)
+    return [pytest.param(name, marks=[] if name in quick else pytest.mark.slow) for name in CHAPTERS]
+
+
 def _module(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
@@ -110,7 +116,8 @@ def _compare(block: str, shown: list[dict[str, Any]]) -> None:
         assert checker.check_output(wanted, found, doctest.ELLIPSIS), f"{example.source}gives {found}, not {wanted}"
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+# All chapters take minutes, and make test has run their code; 5 has C.
+@pytest.mark.parametrize("chapter", _some_slow("1_tensor", "5_library"))
 def test_a_chapter_runs_and_its_exercise_is_checked(page: Any, chapter: str) -> None:
     page.goto(f"/learn/{chapter}.html")
     blocks = _module(LEARN / "chapter.py").blocks(LEARN / f"{chapter}.md")
@@ -319,9 +326,7 @@ def test_a_drawn_digit_is_read(page: Any) -> None:
 
 
 # All notebooks take minutes; that of C needs what stands for a compiler there.
-@pytest.mark.parametrize(
-    "chapter", [pytest.param(name, marks=[] if "library" in name else pytest.mark.slow) for name in CHAPTERS]
-)
+@pytest.mark.parametrize("chapter", _some_slow("5_library"))
 def test_a_notebook_runs_in_jupyterlite(page: Any, chapter: str) -> None:
     page.set_viewport_size({"width": 1200, "height": 20_000})  # cells out of sight are not drawn
     page.goto(f"/lab/notebooks/index.html?path={chapter}.ipynb")
