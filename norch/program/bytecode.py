@@ -110,14 +110,18 @@ class Reads:
 def reads_of(code: CodeType) -> Reads:
     """What a code object reads; that of functions within it, when they are called, is theirs."""
     reads = Reads()
-    instructions = [one for one in dis.get_instructions(code) if one.opname not in ("CACHE", "EXTENDED_ARG", "NOP")]
+    instructions = [
+        instruction
+        for instruction in dis.get_instructions(code)
+        if instruction.opname not in ("CACHE", "EXTENDED_ARG", "NOP")
+    ]
     line, by_text = code.co_firstlineno, False
     last: Read | None = None  # the last load of a variable, while attributes follow it
     once = _bound_once(code, instructions)
-    for i, one in enumerate(instructions):
-        line = _line(one) or line
-        name = one.argval
-        if one.opname in _VARIABLE or one.opname in _ATTRIBUTE:
+    for i, instruction in enumerate(instructions):
+        line = _line(instruction) or line
+        name = instruction.argval
+        if instruction.opname in _VARIABLE or instruction.opname in _ATTRIBUTE:
             reads.variables_by_text |= name in _VARIABLES_BY_TEXT
             reads.computes_names |= name in COMPUTES_NAMES
             if name in _GLOBALS and not _is_constant_lookup(instructions, i):
@@ -127,14 +131,14 @@ def reads_of(code: CodeType) -> Reads:
                 reads.escaping.add(name)
             if _is_compared(instructions, i):
                 reads.compared.add(name)
-        if one.opname in _VARIABLE:
+        if instruction.opname in _VARIABLE:
             reads.computes_names |= _computes_name(instructions, i)
-            last = Read(_VARIABLE[one.opname], name, [], line, use)
+            last = Read(_VARIABLE[instruction.opname], name, [], line, use)
             reads.variables.append(last)
             if use is not None:
                 last = None
             continue
-        elif one.opname in _ATTRIBUTE:
+        elif instruction.opname in _ATTRIBUTE:
             reads.computes_names |= name in TAKES_NAME  # builtins.getattr
             if last is not None:
                 last.attributes.append(name)
@@ -152,16 +156,16 @@ def reads_of(code: CodeType) -> Reads:
                     reads.of_others.add(name)
             continue
         last = None
-        if one.opname in _STORES:
+        if instruction.opname in _STORES:
             reads.stored.setdefault(name, line)
-        if one.opname == "MATCH_CLASS":
+        if instruction.opname == "MATCH_CLASS":
             by_text = True
-            if one.arg:  # as many positional patterns: their names stand in the class
+            if instruction.arg:  # as many positional patterns: their names stand in the class
                 reads.attributes.setdefault("__match_args__", line)
     if not {"locals", "eval", "exec"}.isdisjoint(code.co_names):
         reads.variables += [Read("cell", name, [], code.co_firstlineno) for name in code.co_freevars]
     if not _MODULES_BY_TEXT.isdisjoint(code.co_names):
-        reads.modules_by_text, reads.modules = True, {one for one in code.co_consts if type(one) is str}
+        reads.modules_by_text, reads.modules = True, {text for text in code.co_consts if type(text) is str}
     texts = set(_texts(code.co_consts))
     reads.computes_names = reads.computes_names or not COMPUTES_NAMES.isdisjoint(texts)
     if by_text or reads.computes_names or reads.variables_by_text or not _ATTRIBUTE_BY_TEXT.isdisjoint(code.co_names):
@@ -169,11 +173,11 @@ def reads_of(code: CodeType) -> Reads:
     return reads
 
 
-def _line(one: Any) -> int | None:
-    positions = getattr(one, "positions", None)
+def _line(instruction: Any) -> int | None:
+    positions = getattr(instruction, "positions", None)
     if positions is not None:
         return positions.lineno
-    return one.starts_line if isinstance(one.starts_line, int) else None  # Python 3.10
+    return instruction.starts_line if isinstance(instruction.starts_line, int) else None  # Python 3.10
 
 
 def _texts(constants: tuple[Any, ...]) -> Iterator[str]:
@@ -240,21 +244,25 @@ def _stored_by(instructions: list[Any], i: int) -> int | None:
     return uses[0] if by.opname.startswith("STORE") and uses[1] == _popped(by) else None
 
 
-def _popped(one: Any) -> int:
-    counts = effect(one)
+def _popped(instruction: Any) -> int:
+    counts = effect(instruction)
     return counts[0] if counts else 0
 
 
-def _appends(one: Any) -> bool:
-    return one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval in WRITES
+def _appends(instruction: Any) -> bool:
+    return instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.argval in WRITES
 
 
-def _is_subscript(one: Any) -> bool:
-    return one.opname == "BINARY_SUBSCR" or (one.opname, one.argrepr) == ("BINARY_OP", "[]")
+def _is_subscript(instruction: Any) -> bool:
+    return instruction.opname == "BINARY_SUBSCR" or (instruction.opname, instruction.argrepr) == ("BINARY_OP", "[]")
 
 
-def _is_arithmetic(one: Any) -> bool:
-    return one.opname.startswith(("BINARY", "INPLACE")) and one.opname != "BINARY_SLICE" and not _is_subscript(one)
+def _is_arithmetic(instruction: Any) -> bool:
+    return (
+        instruction.opname.startswith(("BINARY", "INPLACE"))
+        and instruction.opname != "BINARY_SLICE"
+        and not _is_subscript(instruction)
+    )
 
 
 def _bound_once(code: CodeType, instructions: list[Any]) -> set[str]:
@@ -280,7 +288,7 @@ def _computes_name(instructions: list[Any], i: int) -> bool:
     """
     if instructions[i].argval not in TAKES_NAME:
         return False
-    names = [one.opname for one in instructions[i + 1 :]]
+    names = [instruction.opname for instruction in instructions[i + 1 :]]
     at = next((k for k, name in enumerate(names) if k and name not in _ATTRIBUTE), len(names))
     if not names or names[0] not in _LOADS or names[at : at + 1] != ["LOAD_CONST"]:
         return True

@@ -65,8 +65,8 @@ class Guards(Walk):
         for hooks_of_all_modules in (forward_pre_hooks, forward_hooks, forward_hooks_with_kwargs):
             self._reach(hooks_of_all_modules, place_of_function(function))
         self._guard_reports(place_of_function(function))
-        for one in self._frames.settings:
-            self._unchanged(lambda setting: (setting(),), one, place_of_function(function))
+        for setting in self._frames.settings:
+            self._unchanged(lambda current: (current(),), setting, place_of_function(function))
         for reads, code, variables, inbuilt, kind in list(self._frames.reads()):
             if kind >= LIBRARY:
                 self._read_variables(reads, code, variables, inbuilt)
@@ -102,8 +102,8 @@ class Guards(Walk):
                 raise Refused("it asks for the exception that its caller handles; pass it as an argument", place)
             self._unchanged(lambda sys: (sys.exc_info()[1],), sys, place)
 
-    def _reports(self, one: Any, place: Place | None) -> None:
-        attributes = one.__dict__
+    def _reports(self, reporter: Any, place: Place | None) -> None:
+        attributes = reporter.__dict__
         for name in _REPORTS & attributes.keys():
             value = attributes[name]
             self._item(attributes, name, value, place)
@@ -167,46 +167,46 @@ class Guards(Walk):
 
     def _read_definitions(self, reads: Any, variables: dict[str, Any], place: Place | None) -> None:
         """Guards the functions that norch's layers call, which a program may replace."""
-        for one in reads.variables:
-            if one.kind == "global" and one.name in variables:
-                kind = type(value := variables[one.name])
+        for read in reads.variables:
+            if read.kind == "global" and read.name in variables:
+                kind = type(value := variables[read.name])
                 if kind in _OF_SETTINGS:  # norch itself sets it
                     continue
-                self._item(variables, one.name, value, place)
+                self._item(variables, read.name, value, place)
                 of_norch = not is_defined_by_user(value) if kind is FunctionType else is_class_of_library(kind)
                 if not of_norch or (kind is SimpleNamespace and value is not lib):
                     self._reach(value, place)
 
     def _read_variables(self, reads: Any, code: CodeType, variables: dict[str, Any], inbuilt: dict[str, Any]) -> None:
         place_of = partial(self._frames.place_of, code)
-        for one in reads.variables:
-            place = place_of(one.line)
-            if one.kind == "module":
+        for read in reads.variables:
+            place = place_of(read.line)
+            if read.kind == "module":
                 package = variables.get("__package__") or ""
-                for name in {one.name, one.name.partition(".")[0], package, f"{package}.{one.name}"} - {""}:
+                for name in {read.name, read.name.partition(".")[0], package, f"{package}.{read.name}"} - {""}:
                     module = sys.modules.get(name, absent)
                     self._item(sys.modules, name, module, place)
                     self._reach(module, place)
-                if one.attributes:  # from a import b
-                    self._follow(sys.modules.get(one.name), one, place)
+                if read.attributes:  # from a import b
+                    self._follow(sys.modules.get(read.name), read, place)
                 continue
-            if one.kind == "global":
-                self._compares_classes |= one.name in ("isinstance", "issubclass")
-                if one.name == "__builtins__":
+            if read.kind == "global":
+                self._compares_classes |= read.name in ("isinstance", "issubclass")
+                if read.name == "__builtins__":
                     self._computed_names()
-                value = variables.get(one.name, absent)
-                if self._note_written(variables, one.name, one.name, value, [one.use], place):
+                value = variables.get(read.name, absent)
+                if self._note_written(variables, read.name, read.name, value, [read.use], place):
                     continue
-                self._item(variables, one.name, value, place)
+                self._item(variables, read.name, value, place)
                 if value is absent:
-                    value = inbuilt.get(one.name, absent)
-                    self._item(inbuilt, one.name, value, place)
-                    if type(value) is BuiltinFunctionType and value.__name__ == one.name:
+                    value = inbuilt.get(read.name, absent)
+                    self._item(inbuilt, read.name, value, place)
+                    if type(value) is BuiltinFunctionType and value.__name__ == read.name:
                         self.asks_for_ids |= value in IDS
                         continue  # bytecode.py has what is read by name
             else:  # with the function
                 continue
-            self._follow(value, one, place)
+            self._follow(value, read, place)
         if reads.modules_by_text:
             for name in reads.modules - sys.modules.keys():
                 self._item(sys.modules, name, absent, place_of(code.co_firstlineno))

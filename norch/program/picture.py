@@ -22,8 +22,8 @@ def arrows(uses: list[tuple[Any, ...]]) -> list[Arrow]:
     """(writer, reader) numbers of calls. uses: of each call (block, whether it is written) in turn."""
     result: dict[Arrow, None] = {}
     writer: dict[int, int] = {}
-    for i, one in enumerate(uses):
-        pairs = list(zip(one[::2], one[1::2], strict=True))
+    for i, use in enumerate(uses):
+        pairs = list(zip(use[::2], use[1::2], strict=True))
         for block, _ in pairs:
             if block in writer and writer[block] != i:
                 result[writer[block], i] = None

@@ -36,26 +36,30 @@ _COUNTED = {
 _MOVES = {"ROT_TWO": (2, 1), "ROT_THREE": (3, 1, 2)}
 
 
-def is_method(one: Any) -> bool:
+def is_method(instruction: Any) -> bool:
     """Whether an instruction loads a method or a function to call it."""
-    if one.opname in ("LOAD_METHOD", "LOAD_SUPER_METHOD"):
+    if instruction.opname in ("LOAD_METHOD", "LOAD_SUPER_METHOD"):
         return True
-    if one.opname == "LOAD_GLOBAL":
-        return sys.version_info >= (3, 11) and bool(one.arg & 1)
-    return one.opname in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and sys.version_info >= (3, 12) and bool(one.arg & 1)
+    if instruction.opname == "LOAD_GLOBAL":
+        return sys.version_info >= (3, 11) and bool(instruction.arg & 1)
+    return (
+        instruction.opname in ("LOAD_ATTR", "LOAD_SUPER_ATTR")
+        and sys.version_info >= (3, 12)
+        and bool(instruction.arg & 1)
+    )
 
 
-def effect(one: Any) -> tuple[int, int] | None:
+def effect(instruction: Any) -> tuple[int, int] | None:
     """How many values an instruction pops and pushes; None: not known here."""
-    if one.opname == "LOAD_GLOBAL":
-        return 0, 1 + is_method(one)
-    if one.opname == "LOAD_ATTR":
-        return 1, 1 + is_method(one)
-    if one.opname in _COUNTED:
-        return _COUNTED[one.opname] + one.arg, 1
-    if one.opname in _EFFECTS:
-        return _EFFECTS[one.opname]
-    return (2, 1) if one.opname.startswith(("BINARY_", "INPLACE_")) else None
+    if instruction.opname == "LOAD_GLOBAL":
+        return 0, 1 + is_method(instruction)
+    if instruction.opname == "LOAD_ATTR":
+        return 1, 1 + is_method(instruction)
+    if instruction.opname in _COUNTED:
+        return _COUNTED[instruction.opname] + instruction.arg, 1
+    if instruction.opname in _EFFECTS:
+        return _EFFECTS[instruction.opname]
+    return (2, 1) if instruction.opname.startswith(("BINARY_", "INPLACE_")) else None
 
 
 def taken_by(instructions: list[Any], i: int) -> tuple[int, int] | None:
@@ -81,15 +85,15 @@ def taken_by(instructions: list[Any], i: int) -> tuple[int, int] | None:
     return None
 
 
-def _moved(one: Any, depth: int) -> int | None:
+def _moved(instruction: Any, depth: int) -> int | None:
     """The depth of a value after an instruction that moves or copies values; None: it is copied."""
-    if one.opname == "SWAP":
-        return {1: one.arg, one.arg: 1}.get(depth, depth)
-    if one.opname == "COPY":
-        return None if depth == one.arg else depth + 1
-    if one.opname == "DUP_TOP":
+    if instruction.opname == "SWAP":
+        return {1: instruction.arg, instruction.arg: 1}.get(depth, depth)
+    if instruction.opname == "COPY":
+        return None if depth == instruction.arg else depth + 1
+    if instruction.opname == "DUP_TOP":
         return None if depth == 1 else depth + 1
-    if one.opname == "DUP_TOP_TWO":
+    if instruction.opname == "DUP_TOP_TWO":
         return None if depth <= 2 else depth + 2
-    moves = _MOVES[one.opname]
+    moves = _MOVES[instruction.opname]
     return moves[depth - 1] if depth <= len(moves) else depth

@@ -171,7 +171,7 @@ def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int,
             paths[node] = own[node]
         else:
             path = _common(users.get(node, []))
-            while path and not any(one[: len(path)] == path for one in behind):
+            while path and not any(path_behind[: len(path)] == path for path_behind in behind):
                 path = path[:-1]
             paths[node] = path
         producers[node] = {own[node]} if node in own else behind

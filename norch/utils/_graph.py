@@ -113,7 +113,9 @@ class Picture:
         edges = {(a, b) for a, b in edges if a is not b}
         if circle(edges) is None:
             self.edges = edges
-            box.items = sorted([vertex, *(one for one in box.items if one not in items)], key=lambda one: one.order)
+            box.items = sorted(
+                [vertex, *(item for item in box.items if item not in items)], key=lambda item: item.order
+            )
 
 
 def neighbours(edges: Iterable[tuple[Vertex, Vertex]]) -> tuple[dict[Vertex, list[Vertex]], dict[Vertex, list[Vertex]]]:
