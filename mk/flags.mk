@@ -92,6 +92,7 @@ $(if $(AVX),$(if $(or $(CLANG),$(filter -O0,$(CFLAGS))),,$(BUILD)/cpu/pointwise_
 
 # Only products of matrices, convolutions and attention may be contracted to fused multiply-adds; other operations round
 # each product and each sum. Under a sanitizer they are not contracted either: its checks between a product and its sum
-# would leave some unfused, and kernels would differ in their bits.
-$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o $(BUILD)/cpu/quantized_isa.%.o: EXTRA = $(if $(SANITIZE),,-ffp-contract=fast)
+# would leave some unfused, and kernels would differ in their bits. With a check at each access of their unrolled tiles,
+# clang's optimizer would take minutes.
+$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o $(BUILD)/cpu/quantized_isa.%.o: EXTRA = $(if $(SANITIZE),-O0,-ffp-contract=fast)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)
