@@ -257,6 +257,7 @@ def test_the_example_trains_as_one_process() -> None:
 
 @with_mpi
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_benchmark_compares() -> None:
     done = launch("-m", "benchmarks.distributed", "--most", "1", "--rounds", "2", ranks=2)
     assert done.returncode == 0 and "mpi4py/norch" in done.stdout, done.stderr
@@ -264,7 +265,7 @@ def test_the_benchmark_compares() -> None:
 
 @with_mpi
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["overlap.png", "overlap.json"])
+@pytest.mark.parametrize("name", [pytest.param("overlap.png", marks=pytest.mark.long), "overlap.json"])
 def test_the_timeline_is_drawn(name: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = launch("-m", "benchmarks.distributed", "--timeline", tmp_path / name, ranks=2)

@@ -113,7 +113,10 @@ def test_a_small_gpt_learns_to_sort() -> None:
             *("image_network", ("sklearn", "matplotlib"), r"with waves: 2\d\.\d dB", "--steps=5"),
             marks=pytest.mark.long,
         ),
-        ("cartpole", ("matplotlib",), r"mean return of 200 new episodes: \d+\.\d", "--rounds=2"),
+        pytest.param(
+            *("cartpole", ("matplotlib",), r"mean return of 200 new episodes: \d+\.\d", "--rounds=2"),
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             *("diffusion_digits", ("sklearn", "matplotlib"), r"drawings read as .* asked for: \d+\.\d%", "--steps=5"),
             marks=pytest.mark.long,
