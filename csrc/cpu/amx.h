@@ -8,8 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef TILE_ROW
-#define TILE_ROW 16 /* rows, and numbers of 4 bytes in a row */
+#ifndef TILE_CELLS
 #define TILE_CELLS (TILE_ROW * TILE_ROW)
 
 /* What LDTILECFG reads: the palette, the row to start at, from byte 16 on the bytes of a row of each register, and from
@@ -36,13 +35,14 @@ static void emulated_begin(emulated_tiles *t, const uint8_t *config) {
     }
 }
 
-static void emulated_load(emulated_tiles *t, int to, const void *from) {
+/* apart: bytes from row to row in memory */
+static void emulated_load(emulated_tiles *t, int to, const void *from, int64_t apart) {
     memset(t->cell[to], 0, sizeof t->cell[to]);
-    for (int r = 0; r < t->rows[to]; r++) memcpy(t->cell[to][r], (const char *)from + r * 64, t->bytes[to]);
+    for (int r = 0; r < t->rows[to]; r++) memcpy(t->cell[to][r], (const char *)from + r * apart, t->bytes[to]);
 }
 
-static void emulated_store(const emulated_tiles *t, int from, void *to) {
-    for (int r = 0; r < t->rows[from]; r++) memcpy((char *)to + r * 64, t->cell[from][r], t->bytes[from]);
+static void emulated_store(const emulated_tiles *t, int from, void *to, int64_t apart) {
+    for (int r = 0; r < t->rows[from]; r++) memcpy((char *)to + r * apart, t->cell[from][r], t->bytes[from]);
 }
 
 /* Subnormal numbers are 0 to the instructions, as operands and as results. */
@@ -75,8 +75,9 @@ static void emulated_dp_bf16(emulated_tiles *t, int sum, int a, int b) {
 #define tiles_begin(t) emulated_begin(t, tile_config)
 #define tiles_end(t) ((void)(t))
 #define tile_zero(t, to) memset((t)->cell[to], 0, sizeof(t)->cell[to])
-#define tile_load(t, to, from) emulated_load(t, to, from)
-#define tile_store(t, from, to) emulated_store(t, from, to)
+#define tile_load(t, to, from, apart) emulated_load(t, to, from, apart)
+#define tile_pass tile_load
+#define tile_store(t, from, to, apart) emulated_store(t, from, to, apart)
 #define tile_dp_bf16(t, sum, a, b) emulated_dp_bf16(t, sum, a, b)
 
 #else
@@ -97,15 +98,21 @@ typedef struct amx_tiles {
         (void)(t);       \
         _tile_zero(to);  \
     } while (0)
-#define tile_load(t, to, from)     \
-    do {                           \
-        WRITTEN;                   \
-        _tile_loadd(to, from, 64); \
+#define tile_load(t, to, from, apart) \
+    do {                              \
+        WRITTEN;                      \
+        _tile_loadd(to, from, apart); \
     } while (0)
-#define tile_store(t, from, to)     \
-    do {                            \
-        _tile_stored(from, to, 64); \
-        WRITTEN;                    \
+/* the same for what is used once before the first cache has other lines, which it leaves there */
+#define tile_pass(t, to, from, apart)        \
+    do {                                     \
+        WRITTEN;                             \
+        _tile_stream_loadd(to, from, apart); \
+    } while (0)
+#define tile_store(t, from, to, apart) \
+    do {                               \
+        _tile_stored(from, to, apart); \
+        WRITTEN;                       \
     } while (0)
 #define tile_dp_bf16(t, sum, a, b) _tile_dpbf16ps(sum, a, b)
 

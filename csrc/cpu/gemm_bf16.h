@@ -12,6 +12,8 @@
 #define BF16_COLS 32 /* columns of a panel */
 #define BF16_DOT_ROWS 4
 
+#define TILE_ROW 16 /* rows, and numbers of 4 bytes in a row, of a tile of amx.h */
+
 typedef uint16_t bf16_bits __attribute__((may_alias));
 typedef uint32_t bf16_both __attribute__((may_alias)); /* a pair */
 
@@ -20,16 +22,60 @@ INLINE uint32_t bf16_pair(const bf16_bits *from, int64_t step, int64_t left) {
     return from[0] | (left > 1 ? (uint32_t)from[step] << 16 : 0);
 }
 
-/* Computes rows i0 .. i1 and columns j0 .. j1 of C. */
-typedef void bf16_block_of(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch);
+/* Computes rows i0 .. i1 and columns j0 .. j1 of C, and says whether there may be infinities or NaN among them. */
+typedef bool bf16_block_of(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                           void *scratch);
 
-/* What is packed for a block: its rows, filled up to a multiple of row_fill, and BF16_COLS columns, each of k numbers,
- * filled up to a multiple of depth. */
 typedef struct bf16_kernel {
     bf16_block_of *block;
-    int rows; /* blocks have a multiple of it, but for the last one */
-    int row_fill, depth;
+    bool (*turns)(const product *p); /* or NULL: never */
+    int rows;                        /* blocks have a multiple of it, but for the last one */
+    int row_fill, depth;             /* packed rows are filled up to multiples of these, along k too */
+    int sums; /* numbers of float32 for a multiple of rows, if all columns of a task are packed; 0: one panel is */
 } bf16_kernel;
+
+/* The rows of A, a multiple of `rows`, that are used together for each panel of columns. */
+static int64_t bf16_lefts(int64_t depth, int rows) {
+    return greatest(BF16_BYTES / (2 * rows * greatest(depth, 1)), 4) * rows;
+}
+
+typedef bf16_bits bf16_lanes __attribute__((vector_size(2 * TILE_ROW), aligned(2), may_alias));
+typedef bf16_both pair_lanes __attribute__((vector_size(4 * TILE_ROW), aligned(4), may_alias));
+
+/* The pairs (low[i], high[i]) of 16 lanes. */
+INLINE void bf16_interleave(bf16_both *to, const bf16_bits *low, const bf16_bits *high) {
+    const bf16_lanes x = *(const bf16_lanes *)low, y = *(const bf16_lanes *)high;
+    *(pair_lanes *)to = __builtin_convertvector(x, pair_lanes) | __builtin_convertvector(y, pair_lanes) << 16;
+}
+
+/* An operand of gemm_bf16_tiles.h: numbers are `lane` apart across and `step` apart along k. */
+typedef struct tile_operand {
+    const bf16_bits *at;
+    int64_t lane, step;
+} tile_operand;
+
+/* 16 lanes of the left operand: rows of a tile are `row` bytes apart, tiles `step` bytes; the last one, if k is not a
+ * multiple of a tile's, is elsewhere. */
+typedef struct tile_panel {
+    const char *at;
+    int64_t row, step;
+    const bf16_both *last;
+} tile_panel;
+
+/* What is done beside the tiles at each step of k: `each` pairs of rows of the next group are packed, from `from` until
+ * `end`, and lines of C and of the next lanes of the left operand are fetched. */
+typedef struct tile_ahead {
+    const bf16_bits *from, *end;
+    bf16_both *to; /* or NULL: none are packed */
+    int64_t step, lane, c_row;
+    const char *left, *c;
+    int each, lefts, rows;
+} tile_ahead;
+
+#define ROWS_AHEAD 16  /* steps of k that a line is fetched before it is packed */
+#define GROUP_LANES 64 /* lanes of the right operand that are packed together: two lines of a row of B */
+/* Steps of 32 of k whose part of two panels stays in the first cache. Sums wait in memory between parts of k. */
+#define STEPS_AT_ONCE 16
 
 #if defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 10)
 #include "gemm_bf16_dot.h"
@@ -37,8 +83,12 @@ typedef struct bf16_kernel {
 static bool has_bf16_dots(void) { return false; }
 static bool has_fast_bf16_dots(void) { return false; }
 static const bf16_kernel bf16_dot_kernel; /* not used */
-static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
-    (void)p, (void)i0, (void)i1, (void)j0, (void)j1, (void)scratch;
+static bool bf16_dots(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
+    (void)p, (void)turned, (void)i0, (void)i1, (void)j0, (void)j1, (void)scratch;
+    return false;
+}
+static bool bf16_row(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
+    return bf16_dots(p, turned, i0, i1, j0, j1, scratch);
 }
 #endif
 
@@ -93,8 +143,9 @@ typedef struct bf16_job {
     const nr_matmul_plan *plan;
     product first;
     bf16_block_of *block;
-    int64_t rows, cols;             /* of C in a task */
-    int64_t row_blocks, col_blocks; /* tasks of a product */
+    bool turned;                       /* "left" are columns of C, not rows, and "right" the others */
+    int64_t lefts, rights;             /* of C in a task */
+    int64_t left_blocks, right_blocks; /* tasks of a product */
     char *scratch;
     size_t bytes; /* of a worker */
     int64_t tasks;
@@ -102,13 +153,13 @@ typedef struct bf16_job {
 } bf16_job;
 
 static void bf16_task(const bf16_job *job, int64_t task, void *scratch) {
-    const int64_t parts = job->row_blocks * job->col_blocks, part = task % parts;
+    const int64_t parts = job->left_blocks * job->right_blocks, part = task % parts;
     product p = job->first;
     move_to(job->plan, task / parts, sizeof(bf16_bits), &p);
-    const int64_t i = part % job->row_blocks * job->rows, j = part / job->row_blocks * job->cols;
-    const int64_t last_i = least(p.m, i + job->rows), last_j = least(p.n, j + job->cols);
-    job->block(&p, i, last_i, j, last_j, scratch);
-    bf16_recompute(&p, i, last_i, j, last_j);
+    const int64_t l = part % job->left_blocks * job->lefts, r = part / job->left_blocks * job->rights;
+    const int64_t i = job->turned ? r : l, last_i = least(p.m, i + (job->turned ? job->rights : job->lefts));
+    const int64_t j = job->turned ? l : r, last_j = least(p.n, j + (job->turned ? job->lefts : job->rights));
+    if (job->block(&p, job->turned, i, last_i, j, last_j, scratch)) bf16_recompute(&p, i, last_i, j, last_j);
 }
 
 /* A worker owns scratch memory and takes tasks while there are any. */
@@ -126,22 +177,31 @@ static int32_t run_bfloat16(const nr_call *call) {
     first_product(call, p);
     const bf16_kernel *kernel = bf16_kernel_used;
     const int64_t depth = filled_up(greatest(p->k, 1), kernel->depth), count = batch_count(job.plan);
-    const bool few = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= 32 && p->m <= 2 * BF16_DOT_ROWS;
-    const bool dots = bf16_dots_used && few;
-    job.block = dots ? bf16_dots : kernel->block;
-    const int64_t most = greatest(BF16_BYTES / (2 * kernel->rows * depth), 4) * kernel->rows;
-    job.row_blocks = dots ? 1 : ceil_div(p->m, most);
-    job.rows = filled_up(ceil_div(p->m, job.row_blocks), kernel->rows);
-    job.row_blocks = ceil_div(p->m, job.rows);
-    /* each task packs its rows of A again, so there are no more tasks than threads can use, and none of one panel */
-    const double work = work_of(p) / (double)job.row_blocks;
+    /* tiles read a few columns of A^T as fast as B comes from the caches */
+    const int64_t most_rows = kernel->sums ? 2 : 2 * BF16_DOT_ROWS;
+    const bool few = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= 32 && p->m <= most_rows;
+    const bool row = kernel->sums && p->m == 1 && p->b_row != 1 && p->b_col == 1;
+    const bool dots = bf16_dots_used && (few || row);
+    job.block = !dots ? kernel->block : few ? bf16_dots : bf16_row;
+    job.turned = !dots && kernel->turns && kernel->turns(p);
+    const int64_t left = job.turned ? p->n : p->m, right = job.turned ? p->m : p->n;
+    const int64_t most = bf16_lefts(depth, kernel->rows);
+    job.left_blocks = dots || kernel->sums ? 1 : ceil_div(left, most);
+    /* each task packs its operands again, so there are no more tasks than threads can use, and none of one panel */
+    const double work = work_of(p) / (double)job.left_blocks;
     const bool alone = nr_threads() == 1 || work * (double)count < SERIAL_WORK;
     const int64_t wanted = alone ? 1 : greatest(1, least((int64_t)(work / CHUNK_WORK), 3 * nr_threads()));
-    job.cols = filled_up(ceil_div(p->n, wanted), 2 * BF16_COLS);
-    job.col_blocks = ceil_div(p->n, job.cols);
-    job.tasks = count * job.row_blocks * job.col_blocks;
-    const int64_t lanes = BF16_COLS + filled_up(least(job.rows, p->m), kernel->row_fill);
+    job.rights = filled_up(ceil_div(right, wanted), 2 * BF16_COLS);
+    if (kernel->sums) job.rights = least(job.rights, BLOCK_N);
+    job.right_blocks = ceil_div(right, job.rights);
+    if (job.turned) job.left_blocks *= ceil_div(wanted, job.right_blocks); /* the few that are packed are so again */
+    job.lefts = filled_up(ceil_div(left, job.left_blocks), kernel->rows);
+    job.left_blocks = ceil_div(left, job.lefts);
+    job.tasks = count * job.left_blocks * job.right_blocks;
+    const int64_t rows = filled_up(least(least(job.lefts, left), most), kernel->row_fill);
+    const int64_t lanes = rows + (kernel->sums && !dots ? job.rights : BF16_COLS);
     job.bytes = (size_t)filled_up(depth * lanes * (int64_t)sizeof(bf16_bits) + 64, 64);
+    job.bytes += (size_t)(rows / kernel->rows * kernel->sums) * sizeof(float);
     const int64_t workers = least(nr_threads(), job.tasks);
     const size_t bytes = job.bytes * (size_t)workers;
     job.scratch = nr_scratch(bytes);

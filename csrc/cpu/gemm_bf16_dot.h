@@ -110,7 +110,9 @@ BF16 INLINE void bf16_dot(int rows, int cols, const product *p, const bf16_bits 
     }
 }
 
-BF16 static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
+BF16 static bool bf16_dots(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                           void *scratch) {
+    (void)turned;
     bf16_bits *const packed = scratch;
     const bf16_bits *a = p->a, *b = p->b;
     if (p->a_col != 1) { /* a single row */
@@ -134,10 +136,58 @@ BF16 static void bf16_dots(const product *p, int64_t i0, int64_t i1, int64_t j0,
         }
         j += cols;
     }
+    return true;
+}
+
+/* Columns of a row of C whose sums stay in the first cache while rows of B are added to them. */
+#define ROW_COLS 1024
+
+/* One row of C, where rows of B are contiguous: eight at a time, so that B is read in long pieces. */
+BF16 static bool bf16_row(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                          void *scratch) {
+    (void)turned, (void)i0, (void)i1, (void)scratch;
+    const bf16_bits *a = p->a, *bias = p->bias;
+    for (int64_t from = j0; from < j1; from += ROW_COLS) {
+        const int64_t cols = least(ROW_COLS, j1 - from);
+        float sum[ROW_COLS] __attribute__((aligned(64)));
+        memset(sum, 0, (size_t)cols * sizeof *sum);
+        for (int64_t q = 0; q < p->k; q += 8) {
+            const bf16_bits *b = (const bf16_bits *)p->b + q * p->b_row + from;
+            __m512bh x[4];
+            for (int h = 0; h < 4; h++) {
+                const int64_t at = q + 2 * h;
+                const uint32_t pair = at < p->k ? bf16_pair(a + at * p->a_col, p->a_col, p->k - at) : 0;
+                x[h] = (__m512bh)_mm512_set1_epi32((int)pair);
+            }
+            const int64_t rows = p->k - q;
+            for (int64_t j = 0; j < cols; j += LANES_OF_PAIRS) {
+                const __mmask16 given = (__mmask16)bf16_first(least(cols - j, LANES_OF_PAIRS));
+                __m512 total = _mm512_maskz_loadu_ps(given, sum + j);
+                UNROLL for (int h = 0; h < 4; h++) {
+                    const bf16_bits *row = b + (2 * h < rows ? 2 * h : 0) * p->b_row + j;
+                    const bf16_bits *next = b + (2 * h + 1 < rows ? 2 * h + 1 : 0) * p->b_row + j;
+                    const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(given, row));
+                    const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(given, next));
+                    const __m512i pairs = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+                    total = _mm512_dpbf16_ps(total, x[h], (__m512bh)pairs);
+                }
+                _mm512_mask_storeu_ps(sum + j, given, total);
+            }
+        }
+        for (int64_t j = 0; j < cols; j += LANES_OF_PAIRS) {
+            const int64_t at = from + j;
+            const __mmask16 given = (__mmask16)bf16_first(least(cols - j, LANES_OF_PAIRS));
+            bf16_store((bf16_bits *)p->c + at, _mm512_maskz_loadu_ps(given, sum + j), cols - j,
+                       bias ? bias + at * p->bias_step : NULL, p->bias_step);
+        }
+    }
+    return true;
 }
 
 /* Rows i0 .. i1 and columns j0 .. j1 of C. */
-BF16 static void bf16_block(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
+BF16 static bool bf16_block(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                            void *scratch) {
+    (void)turned;
     const int64_t pairs = ceil_div(p->k, 2), tiles = ceil_div(i1 - i0, TILE_ROWS);
     const int64_t least_rows = (i1 - i0) / tiles, longer = (i1 - i0) % tiles;
     bf16_both *const panel = scratch, *const packed_a = panel + pairs * BF16_COLS;
@@ -162,6 +212,7 @@ BF16 static void bf16_block(const product *p, int64_t i0, int64_t i1, int64_t j0
             c += rows * p->c_row;
         }
     }
+    return true;
 }
 
 static const bf16_kernel bf16_dot_kernel = {.block = bf16_block, .rows = TILE_ROWS, .row_fill = 1, .depth = 2};

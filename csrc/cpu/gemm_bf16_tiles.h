@@ -1,12 +1,15 @@
 /* gemm_bf16_tiles: products of bfloat16 by tiles: TDPBF16PS adds a product of 16 x 32 and 32 x 16 numbers to 16 x 16
  * float32. Included by matmul_isa.c after amx.h, once for the instructions and once for their emulation.
  *
- *   A (rows, k)   panels of 16 rows,    of tiles of 32 of k: a row of a tile has 16 pairs (k, k + 1) of one row of A
- *   B (k, cols)   panels of 16 columns, of tiles of 32 of k: a row of a tile has one pair of each of 16 columns of B
+ *   left (lanes, k)    panels of 16 lanes, of tiles of 32 of k: a row of a tile has 16 pairs (k, k + 1) of one lane
+ *   right (k, lanes)   panels of 16 lanes, of tiles of 32 of k: a row of a tile has one pair of each of 16 lanes
  *
- * So both are squares of 16 x 16 pairs, and one is the other transposed; the edges are filled up with zeros. Four tiles
- * of sums, 32 x 32 of C, stay in registers over all of k, and are rounded to bfloat16 once: per step of k 4 tiles are
- * loaded and 4 products added. The rows of A that a task has are packed once, a panel of B right before its use. */
+ * The left operand is A and its lanes are rows, or, `turned`, it is B and its lanes are columns: C^T = B^T A^T has the
+ * same sums. Lanes of the left operand that are contiguous along k are loaded where they lie, but for those at the
+ * edges, which are filled up with zeros; others are packed once for a task. Two panels of the right operand are packed
+ * right before their use. Four tiles of sums, 32 x 32 of C, stay in registers over all of k, and are rounded to
+ * bfloat16 once: per step of k 4 tiles are loaded and 4 products added, in 64 cycles, which is as fast as the first and
+ * the second cache together can be read. Meanwhile the vector units pack the next panels, and lines of C come to the caches. */
 
 /* to[r][c]: the pair at from + r * row + 2 c * step, whose numbers are a step apart, for r < rows and 2 c
  * < count; a pair beyond has zeros. */
@@ -28,17 +31,17 @@ INLINE void TILE_NAME(lanes_of_pairs)(bf16_both *to, const bf16_bits *from, int6
     if (lanes < TILE_ROW || count < 2 * TILE_ROW) memset(to, 0, TILE_CELLS * sizeof *to);
     for (int p = 0; p < count; p += 2, from += 2 * step, to += TILE_ROW) {
         if (lanes == TILE_ROW && p + 1 < count)
-            for (int i = 0; i < TILE_ROW; i++) to[i] = from[i] | (uint32_t)from[step + i] << 16;
+            bf16_interleave(to, from, from + step);
         else
             for (int i = 0; i < lanes; i++) to[i] = bf16_pair(from + i, step, count - p);
     }
 }
 
-/* A tile of A (by_lane: a row of it is a row of A) or of B, of which a lane is a column. */
-INLINE void TILE_NAME(pack_tile)(bool by_lane, bf16_both *to, const bf16_bits *from, int64_t lane, int64_t step,
-                                 int lanes, int count) {
+/* A tile of the left operand or of the right one. */
+INLINE void TILE_NAME(pack_tile)(bool left, bf16_both *to, const bf16_bits *from, int64_t lane, int64_t step, int lanes,
+                                 int count) {
     bf16_both square[TILE_CELLS] __attribute__((aligned(64)));
-    const bool as_it_lies = by_lane == (lane != 1);
+    const bool as_it_lies = left == (lane != 1);
     bf16_both *const at = as_it_lies ? to : square;
     if (lane == 1)
         TILE_NAME(lanes_of_pairs)(at, from, step, lanes, count);
@@ -49,86 +52,220 @@ INLINE void TILE_NAME(pack_tile)(bool by_lane, bf16_both *to, const bf16_bits *f
                      TILE_ROW);
 }
 
-static void TILE_NAME(pack_panel)(bool by_lane, bf16_both *to, int64_t k, const bf16_bits *from, int64_t lane,
-                                  int64_t step, int lanes) {
-    for (int64_t p = 0; p < k; p += 2 * TILE_ROW, from += 2 * TILE_ROW * step, to += TILE_CELLS)
-        TILE_NAME(pack_tile)(by_lane, to, from, lane, step, lanes, (int)least(2 * TILE_ROW, k - p));
+/* Rows `row` and row + step of a group of the right operand, to a row of a tile of each panel. */
+INLINE void TILE_NAME(pack_pair)(bf16_both *to, int64_t panel, const bf16_bits *row, int64_t step) {
+    for (int i = 0; i < GROUP_LANES; i += 2 * TILE_ROW) {
+        __builtin_prefetch(row + ROWS_AHEAD * step + i, 0, 2);
+        __builtin_prefetch(row + (ROWS_AHEAD + 1) * step + i, 0, 2);
+    }
+    for (int h = 0; h < GROUP_LANES / TILE_ROW; h++, row += TILE_ROW, to += panel) bf16_interleave(to, row, row + step);
 }
 
-/* 16 x 16 sums, or one of them and one beside or below it, or all four. */
-TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t steps, const bf16_both *a, const bf16_both *b,
-                                               bool tall, bool wide, float *sums) {
-    const int64_t panel = steps * TILE_CELLS;
-    tile_zero(t, 0);
-    tile_zero(t, 1);
-    tile_zero(t, 2);
-    tile_zero(t, 3);
-    for (int64_t s = 0; s < steps; s++, a += TILE_CELLS, b += TILE_CELLS) {
-        tile_load(t, 4, a);
-        tile_load(t, 6, b);
+/* Panels of 16 lanes each, `panel` pairs from one to the next in `to`, tile by tile of all, as they share lines. */
+static void TILE_NAME(pack_panels)(bool left, bf16_both *to, int64_t panel, int64_t k, const bf16_bits *from,
+                                   int64_t lane, int64_t step, int lanes) {
+    int64_t whole = k / (2 * TILE_ROW) * (2 * TILE_ROW);
+    if (!left && step == 1 && lane % 2 == 0 && (uintptr_t)from % 4 == 0) { /* whole pairs */
+        for (int h = 0; h * TILE_ROW < lanes; h++)
+            pack_float32(TILE_ROW, (float *)(void *)(to + h * panel), whole / 2,
+                         (const float *)(const void *)(from + h * TILE_ROW * lane), lane / 2, 1,
+                         (int)least(TILE_ROW, lanes - h * TILE_ROW));
+    } else if (!left && lane == 1 && lanes == GROUP_LANES) {
+        for (int64_t p = 0; p < whole; p += 2)
+            TILE_NAME(pack_pair)(to + p * (TILE_ROW / 2), panel, from + p * step, step);
+    } else {
+        whole = 0;
+    }
+    to += whole * (TILE_ROW / 2);
+    from += whole * step;
+    for (int64_t p = whole; p < k; p += 2 * TILE_ROW, from += 2 * TILE_ROW * step, to += TILE_CELLS)
+        for (int h = 0; h * TILE_ROW < lanes; h++)
+            TILE_NAME(pack_tile)(left, to + h * panel, from + h * TILE_ROW * lane, lane, step,
+                                 (int)least(TILE_ROW, lanes - h * TILE_ROW), (int)least(2 * TILE_ROW, k - p));
+}
+
+/* Adds `whole` steps of k, and the last one if that is apart, to 16 x 16 sums, or to one of them and one beside or below
+ * it, or to all four; the first time they are 0. */
+TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool last, const tile_panel *a,
+                                               const bf16_both *b, int64_t panel, bool tall, bool wide, bool add,
+                                               tile_ahead *ahead, float *sums) {
+    const int64_t first_row = a[0].row, second_row = a[tall].row;
+    const char *first = a[0].at, *second = a[tall].at;
+    const char *next = ahead->left, *c = ahead->c;
+    if (add) {
+        tile_load(t, 0, sums, 128);
+        tile_load(t, 1, sums + TILE_ROW, 128);
+        tile_load(t, 2, sums + 2 * TILE_CELLS, 128);
+        tile_load(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
+    } else {
+        tile_zero(t, 0);
+        tile_zero(t, 1);
+        tile_zero(t, 2);
+        tile_zero(t, 3);
+    }
+    for (int64_t s = 0; s < whole; s++, b += TILE_CELLS) {
+        tile_pass(t, 4, first, first_row);
+        tile_load(t, 6, b, 64);
         tile_dp_bf16(t, 0, 4, 6);
         if (wide) {
-            tile_load(t, 7, b + panel);
+            tile_load(t, 7, b + panel, 64);
             tile_dp_bf16(t, 1, 4, 7);
         }
         if (tall) {
-            tile_load(t, 5, a + panel);
+            tile_pass(t, 5, second, second_row);
             tile_dp_bf16(t, 2, 5, 6);
             if (wide) tile_dp_bf16(t, 3, 5, 7);
         }
+        for (int x = 0; x < ahead->each && ahead->from < ahead->end; x++) {
+            TILE_NAME(pack_pair)(ahead->to, panel, ahead->from, ahead->step);
+            ahead->from += 2 * ahead->step;
+            ahead->to += TILE_ROW;
+        }
+        for (int x = 0; x < ahead->rows; x++, c += ahead->c_row) __builtin_prefetch(c, 0, 2);
+        for (int x = 0; x < ahead->lefts; x++) __builtin_prefetch(next + x * ahead->lane, 0, 2);
+        next += 4 * TILE_ROW;
+        first += a[0].step;
+        second += a[tall].step;
     }
-    tile_store(t, 0, sums);
-    tile_store(t, 1, sums + TILE_CELLS);
-    tile_store(t, 2, sums + 2 * TILE_CELLS);
-    tile_store(t, 3, sums + 3 * TILE_CELLS);
-}
-
-/* Rounds rows x cols of 32 x 32 sums, plus the bias of each column. */
-static void TILE_NAME(store_sums)(const float *sums, bf16_bits *c, int64_t c_row, int rows, int cols,
-                                  const bf16_bits *bias, int64_t bias_step) {
-    float added[2 * TILE_ROW] = {0};
-    for (int j = 0; j < cols && bias; j++) added[j] = nr_float_of_bfloat16(bias[j * bias_step]);
-    for (int i = 0; i < rows; i++, c += c_row) {
-        for (int half = 0; half * TILE_ROW < cols; half++) {
-            const float *from = sums + (i / TILE_ROW * 2 + half) * TILE_CELLS + i % TILE_ROW * TILE_ROW;
-            bf16_bits rounded[TILE_ROW];
-            for (int j = 0; j < TILE_ROW; j++) rounded[j] = nr_bfloat16_of_float(from[j] + added[half * TILE_ROW + j]);
-            const int64_t count = least(TILE_ROW, cols - half * TILE_ROW);
-            memcpy(c + half * TILE_ROW, rounded, (size_t)count * sizeof *rounded);
+    if (last) { /* filled up with zeros */
+        tile_load(t, 4, a[0].last, 64);
+        tile_load(t, 6, b, 64);
+        tile_dp_bf16(t, 0, 4, 6);
+        if (tall) {
+            tile_load(t, 5, a[1].last, 64);
+            tile_dp_bf16(t, 2, 5, 6);
+        }
+        if (wide) {
+            tile_load(t, 7, b + panel, 64);
+            tile_dp_bf16(t, 1, 4, 7);
+            if (tall) tile_dp_bf16(t, 3, 5, 7);
         }
     }
+    tile_store(t, 0, sums, 128);
+    tile_store(t, 1, sums + TILE_ROW, 128);
+    tile_store(t, 2, sums + 2 * TILE_CELLS, 128);
+    tile_store(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
+}
+
+/* Rounds rows x cols of 32 x 32 sums, plus the bias of each column, to nearest, ties to even. Whether a result is
+ * infinite or NaN, which is computed again. (The digits of a NaN that are cut off are 0, as those of the operands are.) */
+static bool TILE_NAME(store_sums)(const float *sums, bf16_bits *c, int64_t c_row, int rows, int cols,
+                                  const float *bias) {
+    uint16_t special[2 * TILE_ROW] = {0};
+    for (int i = 0; i < rows; i++, c += c_row, sums += 2 * TILE_ROW) {
+        bf16_bits rounded[2 * TILE_ROW];
+        for (int j = 0; j < 2 * TILE_ROW; j++) {
+            const uint32_t bits = nr_bits_of_float(sums[j] + bias[j]);
+            rounded[j] = (bf16_bits)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+        }
+        for (int j = 0; j < 2 * TILE_ROW; j++) special[j] |= (rounded[j] & 0x7f80) == 0x7f80;
+        if (cols == 2 * TILE_ROW)
+            memcpy(c, rounded, sizeof rounded);
+        else
+            memcpy(c, rounded, (size_t)cols * sizeof *rounded);
+    }
+    uint16_t any = 0;
+    for (int j = 0; j < 2 * TILE_ROW; j++) any |= special[j];
+    return any;
+}
+
+/* A panel of the left operand: `lanes` of it at `at`, k numbers each. What cannot be loaded where it lies, edges or
+ * everything, is at `packed`, and is copied there first if `pack`. */
+static tile_panel TILE_NAME(left_panel)(const tile_operand *x, const bf16_bits *at, int64_t k, int lanes,
+                                        bf16_both *packed, bool pack) {
+    const int64_t whole = k / (2 * TILE_ROW), inner = whole * 2 * TILE_ROW;
+    const bool direct = x->step == 1 && lanes == TILE_ROW;
+    if (pack && !direct)
+        TILE_NAME(pack_panels)(true, packed, 0, k, at, x->lane, x->step, lanes);
+    else if (pack && inner < k)
+        TILE_NAME(pack_panels)(true, packed, 0, k - inner, at + inner, x->lane, x->step, lanes);
+    if (direct) return (tile_panel){(const char *)at, x->lane * (int64_t)sizeof *at, 2 * TILE_ROW * sizeof *at, packed};
+    return (tile_panel){(const char *)packed, 4 * TILE_ROW, TILE_CELLS * sizeof *packed, packed + whole * TILE_CELLS};
 }
 
 /* Rows i0 .. i1 and columns j0 .. j1 of C. */
-TILE_FUNCTION static void TILE_NAME(block)(const product *p, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
-                                           void *scratch) {
-    float sums[4 * TILE_CELLS] __attribute__((aligned(64)));
-    const int64_t steps = ceil_div(p->k, 2 * TILE_ROW), panel = steps * TILE_CELLS;
-    bf16_both *const packed_b = scratch, *const packed_a = packed_b + 2 * panel;
-    const bf16_bits *a = p->a, *b = p->b;
-    for (int64_t i = i0; i < i1; i += TILE_ROW)
-        TILE_NAME(pack_panel)(true, packed_a + (i - i0) / TILE_ROW * panel, p->k, a + i * p->a_row, p->a_row, p->a_col,
-                              (int)least(TILE_ROW, i1 - i));
+TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0,
+                                           int64_t j1, void *scratch) {
+    enum { WIDE = 2 * TILE_ROW };
+    float transposed[WIDE * WIDE] __attribute__((aligned(64)));
+    const tile_operand a = {p->a, p->a_row, p->a_col}, b = {p->b, p->b_col, p->b_row};
+    const tile_operand left = turned ? b : a, right = turned ? a : b;
+    const int64_t l0 = turned ? j0 : i0, l1 = turned ? j1 : i1, r0 = turned ? i0 : j0, r1 = turned ? i1 : j1;
+    const int64_t steps = ceil_div(p->k, WIDE), panel = steps * TILE_CELLS, whole = p->k / WIDE;
+    const int64_t parts = greatest(1, ceil_div(steps, STEPS_AT_ONCE)), most = bf16_lefts(p->k, WIDE);
+    float *const all_sums = scratch;
+    bf16_both *const packed = (bf16_both *)(all_sums + ceil_div(least(most, l1 - l0), WIDE) * WIDE * WIDE);
+    bf16_both *const edges = packed + ceil_div(r1 - r0, GROUP_LANES) * GROUP_LANES / TILE_ROW * panel;
+    tile_ahead ahead = {.step = right.step};
+    ahead.c_row = p->c_row * (int64_t)sizeof(bf16_bits);
+    ahead.lane = left.lane * (int64_t)sizeof(bf16_bits);
+    bool special = false;
     TILES t;
     tiles_begin(&t);
-    for (int64_t j = j0; j < j1; j += 2 * TILE_ROW) {
-        const int cols = (int)least(2 * TILE_ROW, j1 - j);
-        for (int h = 0; h * TILE_ROW < cols; h++)
-            TILE_NAME(pack_panel)(false, packed_b + h * panel, p->k, b + (j + h * TILE_ROW) * p->b_col, p->b_col,
-                                  p->b_row, (int)least(TILE_ROW, cols - h * TILE_ROW));
-        const bf16_bits *bias = p->bias ? (const bf16_bits *)p->bias + j * p->bias_step : NULL;
-        for (int64_t i = i0; i < i1; i += 2 * TILE_ROW) {
-            const int rows = (int)least(2 * TILE_ROW, i1 - i);
-            TILE_NAME(sum_tiles)(&t, steps, packed_a + (i - i0) / TILE_ROW * panel, packed_b, rows > TILE_ROW,
-                                 cols > TILE_ROW, sums);
-            TILE_NAME(store_sums)(sums, (bf16_bits *)p->c + i * p->c_row + j, p->c_row, rows, cols, bias, p->bias_step);
+    for (int64_t q = 0; q < ceil_div(l1 - l0, most) * ceil_div(r1 - r0, WIDE); q++) {
+        const int64_t r = r0 + q % ceil_div(r1 - r0, WIDE) * WIDE, block = l0 + q / ceil_div(r1 - r0, WIDE) * most;
+        const int64_t turns = ceil_div(least(most, l1 - block), WIDE);
+        const int rights = (int)least(WIDE, r1 - r);
+        bf16_both *const used = packed + (r - r0) / TILE_ROW * panel;
+        if (block == l0 && (r - r0) % GROUP_LANES == 0) { /* what is not packed yet of this group */
+            const int64_t done = ahead.to ? (ahead.to - used) / TILE_ROW * 2 : 0;
+            const bf16_bits *from = right.at + r * right.lane;
+            TILE_NAME(pack_panels)(false, used + done / 2 * TILE_ROW, panel, p->k - done, from + done * right.step,
+                                   right.lane, right.step, (int)least(GROUP_LANES, r1 - r));
+            const bool next = right.lane == 1 && r + 2 * GROUP_LANES <= r1;
+            ahead.to = next ? used + GROUP_LANES / TILE_ROW * panel : NULL;
+            ahead.from = from + GROUP_LANES;
+            ahead.end = ahead.from + (next ? whole * WIDE * right.step : 0);
+            ahead.each = (int)ceil_div(TILE_ROW, 2 * turns);
+        }
+        for (int64_t x = 0; x < parts * turns; x++) {
+            const int64_t part = x / turns, turn = x % turns, l = block + turn * WIDE;
+            const int64_t s0 = part * steps / parts, s1 = (part + 1) * steps / parts;
+            const int lefts = (int)least(WIDE, l1 - l);
+            tile_panel panels[2];
+            for (int h = 0; h * TILE_ROW < lefts; h++) {
+                panels[h] = TILE_NAME(left_panel)(&left, left.at + (l + h * TILE_ROW) * left.lane, p->k,
+                                                  (int)least(TILE_ROW, lefts - h * TILE_ROW),
+                                                  edges + (2 * turn + h) * panel, r == r0 && part == 0);
+                panels[h].at += s0 * panels[h].step;
+            }
+            const int64_t i = turned ? r : l, j = turned ? l : r;
+            const int rows = turned ? rights : lefts, cols = turned ? lefts : rights;
+            bf16_bits *c = (bf16_bits *)p->c + i * p->c_row + j;
+            float *const sums = all_sums + (parts > 1 ? turn : 0) * WIDE * WIDE;
+            ahead.c = (const char *)(c + (turned ? WIDE : WIDE * p->c_row)); /* of the next turn */
+            ahead.rows = part + 1 < parts || turn + 1 == turns ? 0 : (int)ceil_div(rows, greatest(s1 - s0, 1));
+            ahead.lefts = r == r0 && left.step == 1 && turn + 1 < turns ? WIDE : 0;
+            ahead.left = (const char *)(left.at + (l + WIDE) * left.lane + s0 * WIDE);
+            TILE_NAME(sum_tiles)(&t, least(s1, whole) - s0, s1 > whole, panels, used + s0 * TILE_CELLS, panel,
+                                 lefts > TILE_ROW, rights > TILE_ROW, part > 0, &ahead, sums);
+            if (part + 1 < parts) continue;
+            if (turned) pack_float32(WIDE, transposed, WIDE, sums, WIDE, 1, WIDE);
+            float bias[WIDE] = {0};
+            for (int y = 0; y < cols && p->bias; y++)
+                bias[y] = nr_float_of_bfloat16(((const bf16_bits *)p->bias)[(j + y) * p->bias_step]);
+            special |= TILE_NAME(store_sums)(turned ? transposed : sums, c, p->c_row, rows, cols, bias);
         }
     }
     tiles_end(&t);
+    return special;
 }
 
-static const bf16_kernel TILE_NAME(kernel) = {
-    .block = TILE_NAME(block), .rows = 2 * TILE_ROW, .row_fill = TILE_ROW, .depth = 2 * TILE_ROW};
+/* Whether the product is that of the transposed operands, by what is moved: a left operand that is contiguous along k is
+ * not copied, a right one that is contiguous across is the cheapest to copy, and transposes cost most. */
+static bool TILE_NAME(turns)(const product *p) {
+    const double a = (double)p->m * (double)p->k, b = (double)p->n * (double)p->k, c = (double)p->m * (double)p->n;
+    const double as_is = (p->a_col == 1 ? 0 : 4 * a) + (p->b_col == 1 ? b : 4 * b);
+    const double turned = (p->b_row == 1 ? 0 : 4 * b) + (p->a_row == 1 ? a : 4 * a) + c / 2;
+    return turned < as_is;
+}
+
+static const bf16_kernel TILE_NAME(kernel) = {.block = TILE_NAME(block),
+                                              .turns = TILE_NAME(turns),
+                                              .rows = 2 * TILE_ROW,
+                                              .row_fill = 2 * TILE_ROW,
+                                              .depth = 2 * TILE_ROW,
+                                              .sums = 4 * TILE_CELLS};
 
 #undef TILES
 #undef TILE_FUNCTION
@@ -138,5 +275,6 @@ static const bf16_kernel TILE_NAME(kernel) = {
 #undef tiles_end
 #undef tile_zero
 #undef tile_load
+#undef tile_pass
 #undef tile_store
 #undef tile_dp_bf16

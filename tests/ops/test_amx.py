@@ -105,6 +105,19 @@ def test_the_instructions_agree_with_their_emulation() -> None:
     check_close(results(), results(NORCH_AMX="emulated"))
 
 
+def test_a_turned_product_has_the_sums_of_the_product() -> None:
+    """Few rows times a matrix that is contiguous along k are computed as the product of the transposes."""
+    program = """
+import norch
+_ = norch.manual_seed(0)
+x, weight = norch.randn(40, 1100).bfloat16(), norch.randn(300, 1100).bfloat16()
+assert norch.equal(x @ weight.T, x @ weight.T.contiguous())
+assert norch.equal(x.T.contiguous().T @ weight.T, x @ weight.T.contiguous())
+"""
+    done = run(program, NORCH_AMX="emulated")
+    assert done.returncode == 0, done.stderr.decode()
+
+
 def test_another_value_is_refused() -> None:
     assert b"NORCH_AMX=fast is neither 0 nor emulated" in run("import norch", NORCH_AMX="fast").stderr
     assert run("import norch", NORCH_AMX="").returncode == 0

@@ -35,6 +35,11 @@ SIZES = [
         (29, 1000, 47),
         (130, 515, 65),
         (1, 2000, 3),
+        (1, 35, 1100),
+        (2, 40, 130),
+        (40, 1100, 150),
+        (70, 64, 200),
+        (90, 96, 40),
         pytest.param((150, 9000, 40), marks=pytest.mark.host),  # blocks of the CPU; simulated in 16 s
     ),
 ]
@@ -90,11 +95,12 @@ def test_infinities_and_nan_come_through() -> None:
 def test_results_do_not_depend_on_the_number_of_threads() -> None:
     rng = np.random.default_rng(0)
     a, b, before = halves(rng, 200, 300), halves(rng, 300, 500), norch.get_num_threads()
+    weight, x = halves(rng, 700, 650), halves(rng, 40, 650)  # few rows, whose product is turned
     found = []
     try:
         for count in (1, 2, 5):
             norch.set_num_threads(count)
-            found.append((a @ b, a[:4] @ b.T.contiguous().T))
+            found.append((a @ b, a[:4] @ b.T.contiguous().T, x @ weight.T, x[:1] @ weight.T, x[:1, :300] @ b))
     finally:
         norch.set_num_threads(before)
     for others in found[1:]:
