@@ -18,7 +18,7 @@ from ...ops.create import arange, ones_like, zeros
 from ...tensor import Tensor
 from .. import functional as F
 from ..embedding import Embedding
-from ..functional._embedding import embedding
+from ..functional._embedding import embedding, padding_row, shorten_rows
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Tensor, int]:
@@ -75,6 +75,8 @@ def embedding_bag(
         shapes = f"{tuple(per_sample_weights.shape)} for an input of shape {tuple(input.shape)}"
         raise ShapeError(f"embedding_bag: per_sample_weights of shape {shapes}")
     x = tensor_of(input, "embedding_bag")
+    if padding_idx is not None:
+        padding_idx = padding_row(padding_idx, tensor_of(weight, "embedding_bag"), "embedding_bag")
     dense = x.ndim == 2 and x.shape[1] > 0 and offsets is padding_idx is None  # bags of one length
     if dense and mode != "max" and tensor_of(weight, "embedding_bag").dtype.kind in "fc":
         parts = embedding(x, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
@@ -85,9 +87,11 @@ def embedding_bag(
     index = input.flatten()[: bag.shape[0]]
     factors = None if per_sample_weights is None else per_sample_weights.flatten()[: bag.shape[0]]
     if padding_idx is not None:
-        kept = (index != padding_idx % tensor_of(weight, "embedding_bag").shape[0]).nonzero().squeeze(1)
+        kept = (index != padding_idx).nonzero().squeeze(1)
         index, bag, factors = index[kept], bag[kept], None if factors is None else factors[kept]
-    rows = embedding(index, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+    if max_norm is not None and not dense:
+        shorten_rows(x, weight, max_norm, norm_type)  # also rows that are skipped, as in PyTorch
+    rows = embedding(index, weight, None, None, norm_type, scale_grad_by_freq, sparse)
     if mode == "max":
         result = rows.new_zeros(count, rows.shape[1]).scatter_reduce(
             0, bag.unsqueeze(1).expand_as(rows), rows, "amax", include_self=False

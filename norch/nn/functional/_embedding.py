@@ -16,6 +16,23 @@ from ...tensor import Tensor
 __all__ = ["embedding", "one_hot"]
 
 
+def padding_row(padding_idx: int, weight: Tensor, name: str) -> int:
+    """The row that padding_idx, which may be negative, is; ArgumentError if there is none."""
+    rows = weight.shape[0]
+    if not -rows <= int_(padding_idx, f"{name}: padding_idx") < rows:
+        raise ArgumentError(f"{name}: padding_idx {padding_idx} is out of range for {rows} rows")
+    return padding_idx % rows
+
+
+def shorten_rows(index: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
+    """Rescale the rows of weight that are read and longer than max_norm to it, in place."""
+    with no_grad():
+        index = index.reshape(-1)
+        read = embedding_rows(weight, index, None, False)
+        length = vector_norm(read, norm_type, 1, True)
+        weight[index] = (read * (max_norm / (length + 1e-7))).where(length > max_norm, read)
+
+
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -45,17 +62,10 @@ def embedding(
         raise ShapeError(f"embedding: weight must have 2 dimensions, not shape {tuple(weight.shape)}")
     if sparse and scale_grad_by_freq:
         raise NotImplementedError("embedding: scale_grad_by_freq does not go with sparse gradients")
-    rows = weight.shape[0]
     if padding_idx is not None:
-        if not -rows <= int_(padding_idx, "embedding: padding_idx") < rows:
-            raise ArgumentError(f"embedding: padding_idx {padding_idx} is out of range for {rows} rows")
-        padding_idx %= rows
+        padding_idx = padding_row(padding_idx, weight, "embedding")
     if max_norm is not None:
-        with no_grad():
-            index = input.reshape(-1)
-            read = embedding_rows(weight, index, None, False)
-            length = vector_norm(read, norm_type, 1, True)
-            weight[index] = (read * (max_norm / (length + 1e-7))).where(length > max_norm, read)
+        shorten_rows(input, weight, max_norm, norm_type)
     if sparse:
         from ...sparse.embedding import rows_of  # lazy: few programs need it
 
