@@ -65,8 +65,13 @@ ENDS: dict[type, tuple[Any, Any]] = {Beta: (0.0, 1.0), ContinuousBernoulli: (0.0
 ENDS |= {Gamma: (0.0, None)}
 
 
+def _of_family(table: dict[type, Any], p: Any) -> Any:
+    """The entry of the family of p, also if its class is a subclass, as Chi2 is of Gamma."""
+    return next(table[family] for family in type(p).__mro__ if family in table)
+
+
 def _ends(p: Any) -> tuple[Any, Any]:
-    return (p.low, p.high) if isinstance(p, Uniform) else ENDS[type(p)]
+    return (p.low, p.high) if isinstance(p, Uniform) else _of_family(ENDS, p)
 
 
 def _to_normal(p: Any, q: Normal) -> Tensor:
@@ -80,7 +85,7 @@ def _to_exponential(p: Any, q: Exponential) -> Tensor:
 
 def _to_gamma(p: Any, q: Gamma) -> Tensor:
     a, rate = q.concentration, q.rate
-    return a.lgamma() - a * rate.log() - (a - 1) * MEAN_LOG[type(p)](p) + rate * p.mean
+    return a.lgamma() - a * rate.log() - (a - 1) * _of_family(MEAN_LOG, p)(p) + rate * p.mean
 
 
 def _to_beta(p: Uniform, q: Beta) -> Tensor:
@@ -94,7 +99,7 @@ def _to_continuous_bernoulli(p: Any, q: ContinuousBernoulli) -> Tensor:
 
 def _to_gumbel(p: Any, q: Gumbel) -> Tensor:
     mean = (p.mean - q.loc) / q.scale
-    return q.scale.log() + mean + (q.loc / q.scale + LOG_MEAN_EXP[type(p)](p, q.scale)).exp()
+    return q.scale.log() + mean + (q.loc / q.scale + _of_family(LOG_MEAN_EXP, p)(p, q.scale)).exp()
 
 
 def _to_pareto(p: Uniform, q: Pareto) -> Tensor:

@@ -15,7 +15,7 @@ from ._halves import holds_halves, rounded_once
 from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
-from .categorical import Classes
+from .categorical import Categorical, Classes
 from .cauchy import Cauchy
 from .dirichlet import Dirichlet
 from .distribution import Distribution, holds, sum_rightmost
@@ -29,6 +29,7 @@ from .log_normal import LogNormal
 from .lowrank_multivariate_normal import LowRankMultivariateNormal
 from .multivariate_normal import MultivariateNormal
 from .normal import Normal
+from .one_hot_categorical import OneHotCategorical
 from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
@@ -157,7 +158,8 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
     return where(p.total_count > q.total_count, math.inf, p.total_count * each)
 
 
-@register_kl(Classes, Classes)
+@register_kl(Categorical, Categorical)
+@register_kl(OneHotCategorical, OneHotCategorical)
 def _classes(p: Classes, q: Classes) -> Tensor:
     return _weighed(p.probs, p.logits - q.logits, q.probs).sum(-1)
 

@@ -362,6 +362,35 @@ def test_divergence_of_wishart_distributions_is_the_mean():
     assert D.kl_divergence(p, p).abs().max().item() < 1e-12
 
 
+probs = norch.tensor([0.2, 0.8])
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        (D.Multinomial(3, probs), D.Multinomial(3, probs)),
+        (D.Categorical(probs), D.OneHotCategorical(probs)),
+        (D.OneHotCategorical(probs), D.Categorical(probs)),
+        (D.Multinomial(3, probs), D.Categorical(probs)),
+        (D.RelaxedOneHotCategorical(norch.tensor(0.5), probs), D.RelaxedOneHotCategorical(norch.tensor(0.5), probs)),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_no_divergence_of_classes_for_other_values(p, q):
+    with pytest.raises(NotImplementedError, match="kl_divergence: no formula for"):
+        D.kl_divergence(p, q)
+
+
+@pytest.mark.parametrize("other", ["Gumbel", "Normal", "Exponential", "Beta"])
+def test_divergences_of_subclasses(other):
+    """Chi2 is a Gamma."""
+    chi, gamma = D.Chi2(norch.tensor([2.0, 5.0])), D.Gamma(norch.tensor([1.0, 2.5]), 0.5)
+    q = getattr(D, other)(*[norch.tensor([1.0, 2.0])] * (1 if other == "Exponential" else 2))
+    close(D.kl_divergence(chi, q), D.kl_divergence(gamma, q))
+    uniform = D.Uniform(norch.tensor([0.5, 1.0]), 3.0)
+    close(D.kl_divergence(uniform, chi), D.kl_divergence(uniform, gamma))
+
+
 def test_divergences_of_values_outside():
     p = D.ContinuousBernoulli(norch.tensor([0.3, 0.3]))
     assert D.kl_divergence(p, D.Uniform(norch.tensor([0.0, 0.1]), 1.0)).isinf().tolist() == [False, True]
