@@ -8,6 +8,7 @@ of these products with each row of an identity matrix; vmap batches all rows in 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -144,7 +145,12 @@ def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
     """Whether outputs depend on leaves other than inputs, so that results must stay differentiable."""
     ends = {x._node for x in inputs if x.is_leaf}
     roots = [node for out in outputs if (node := gradient_edge(out)) is not None]
-    return any(type(node) is Leaf for node in reachable(roots, ends) - ends)
+    return any(type(node) is Leaf and node not in _ended for node in reachable(roots, ends) - ends)
+
+
+# The leaves of functions that have returned: what an inner transform gave still leads to its variables, which nobody
+# can differentiate by.
+_ended: weakref.WeakSet[Leaf] = weakref.WeakSet()
 
 
 class Linearized:
@@ -180,6 +186,7 @@ class Linearized:
                 now[i] = with_leaves(args[i], variables)
                 self.inputs += variables
             result = func(*now, **kwargs)
+        _ended.update(x._node for x in self.inputs if type(x._node) is Leaf)
         self.aux = None
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:

@@ -180,6 +180,26 @@ def test_closures_and_outer_graphs() -> None:
     assert not functional.jacobian(lambda v: v**3, w).requires_grad
 
 
+def test_inner_variables_do_not_keep_the_graph() -> None:
+    """Inner transforms by what the function closes over: their variables are leaves, but not the user's."""
+    x, y = norch.tensor([1.0, 2.0]), norch.tensor([0.5, 0.3])
+
+    def f(x: Any, y: Any) -> Any:
+        return (x * y).sin().sum()
+
+    found = [
+        func.grad(lambda x: func.grad(f, argnums=1)(x, y).sum())(x),
+        func.grad(lambda x: func.vjp(lambda y: f(x, y), y)[1](norch.tensor(1.0))[0].sum())(x),
+        func.jacrev(lambda x: func.jvp(f, (x, y), (x * 2, y))[1])(x),
+        norch.vmap(func.grad(lambda x: func.grad(f, argnums=1)(x, y).sum()))(norch.stack([x, x])),
+    ]
+    assert [g.requires_grad for g in found] == [False] * 4
+    assert_close(found[0], (x * y).cos() - x * y * (x * y).sin())
+    y.requires_grad_()  # but this one is the user's
+    (of_y,) = norch.autograd.grad(func.grad(lambda x: func.grad(f, argnums=1)(x, y).sum())(x).sum(), y)
+    assert_close(of_y, -2 * x * (x * y).sin() - x * x * y * (x * y).cos())
+
+
 def test_products_with_jacobians() -> None:
     x, y = of([1.0, 2.0]), of([3.0, 4.0])
     out, pull_back = func.vjp(lambda x, y: {"sum": (x * y).sum(), "x": x}, x, y)
