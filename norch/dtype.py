@@ -173,10 +173,12 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 def check_numbers(name: str, **options: Any) -> None:
-    """TypeError for an option that does not convert to a number."""
+    """TypeError for an option that is no number, or is a tensor whose gradient would be lost."""
     for option, value in options.items():
         if not hasattr(value, "__float__"):
             raise TypeError(f"{name}: {option} must be a number, not {type(value).__name__}")
+        if type(value) not in (float, int) and getattr(value, "requires_grad", False):
+            raise TypeError(f"{name}: {option} must be a number, not a tensor that requires grad")
 
 
 def fits(value: Any, d: dtype) -> bool:

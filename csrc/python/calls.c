@@ -69,6 +69,8 @@ static inline bool take_flag(const char *name, void *from, flag *to) {
 }
 
 static bool take_number(const char *name, void *from, number *to) {
+    if (nr_is_tensor(from) && ((const norch_tensor *)from)->node != NR_NONE) /* its gradient would be lost */
+        return nr_refuse(name, "a number that does not require grad", from);
     *to = PyFloat_AsDouble(from);
     if (*to != -1 || !PyErr_Occurred()) return true;
     return PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse(name, "a number", from);

@@ -15,7 +15,7 @@ from ..autograd.formula import formula_gradients, placeholder
 from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
 from ..autograd.record import is_recorded
-from ..dtype import bool_, finfo, float32
+from ..dtype import bool_, check_numbers, finfo, float32
 from ..dtype import dtype as DType
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..random import Generator
@@ -265,6 +265,8 @@ def scaled_dot_product_attention(
         heads, shared = query.shape[-3:-2].numel(), key.shape[-3:-2].numel()
         if shared == 0 or heads % shared:
             raise ShapeError(f"{name}: {heads} heads of query cannot share {shared} of key and value")
+    if scale is not None and type(scale) is not float:
+        check_numbers(name, scale=scale)
     size = query.shape[-1]
     factor = (1 / math.sqrt(size) if size else math.inf) if scale is None else scale
     if lib.norch_attention_fuses(query, key, value):

@@ -14,7 +14,17 @@ from .._tensor import handle as _handle
 from .._tensor.handle import Handle
 from .._tensor.size import Size
 from ..device import device_code
-from ..dtype import bool_, check_fits, check_format, contiguous_format, dtype_named, float32, float64, get_default_dtype
+from ..dtype import (
+    bool_,
+    check_fits,
+    check_format,
+    check_numbers,
+    contiguous_format,
+    dtype_named,
+    float32,
+    float64,
+    get_default_dtype,
+)
 from ..dtype import dtype as DType
 from ..dtype import int64 as norch_int64
 from ..errors import ArgumentError, DTypeError, Error, rename_error
@@ -44,13 +54,16 @@ def options_like(
     return x.dtype if dtype is None else dtype_named(dtype), device or x.device
 
 
-def number_of(value: Operand, name: str) -> Any:
-    """A number, a 0-d tensor or a NumPy scalar as a bool, an int, a float or a complex; TypeError for others."""
+def number_of(value: Operand, name: str, may_require_grad: bool = False) -> Any:
+    """A number, a 0-d tensor or a NumPy scalar as a bool, an int, a float or a complex; TypeError for others, and for
+    a tensor whose gradient would be lost."""
     if isinstance(value, (bool, int, complex)):
         return value
     if isinstance(value, float):
         return float(value)  # NumPy's float64 is a subclass
     if isinstance(value, Handle):
+        if not may_require_grad:
+            check_numbers(name, value=value)
         return value.item()
     if hasattr(value, "dtype") and hasattr(value, "item"):
         return number_of(value.item(), name)
@@ -289,7 +302,7 @@ def _evenly_spaced(
 
     They are computed from each end to the middle, in double precision, so that both ends are exact.
     """
-    first, last = number_of(start, name), number_of(end, name)
+    first, last = number_of(start, name, True), number_of(end, name, True)  # as in PyTorch
     kinds = {float, type(first), type(last)}
     least = get_default_dtype() if kinds <= {float, int} else common_dtype(kinds)
     wanted = least if dtype is None else dtype_named(dtype)

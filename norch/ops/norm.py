@@ -10,8 +10,8 @@ from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.levels import zeros_of
 from ..autograd.record import record
+from ..dtype import check_numbers, float32, float64
 from ..dtype import dtype as DType
-from ..dtype import float32, float64
 from ..errors import ArgumentError, BoundsError, DTypeError, ShapeError
 from ._checks import at_least
 from ._entry import numpy_names
@@ -47,8 +47,8 @@ def vector_norm(
     tensor(5.)
     """
     x, axes = _floats(input, "vector_norm", dtype), axes_of(dim)
-    if isinstance(ord, str) or not hasattr(ord, "__float__"):
-        raise TypeError(f"vector_norm: ord is a number, not {ord!r}")
+    if type(ord) is not int:
+        check_numbers("vector_norm", ord=ord)
     if ord == 2:
         return norm_over(x, axes, keepdim)
     kind = x.dtype

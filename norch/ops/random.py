@@ -249,8 +249,9 @@ def normal(
     norch.Size([3, 2])
     """
     if size is not None:  # tensors of one element are numbers, as everywhere
+        check_numbers("normal", mean=mean, std=std)
         mean, std = (x.item() if isinstance(x, Handle) and not x.ndim else x for x in (mean, std))
-    check_numbers("normal", mean=mean, std=std)
+    check_numbers("normal", **{k: x for k, x in (("mean", mean), ("std", std)) if not isinstance(x, Handle)})
     tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
     parameters: list[Any] = [mean, std]
     mean, std = (x.detach() if isinstance(x, Handle) else x for x in parameters)  # type: ignore[attr-defined]

@@ -33,7 +33,7 @@ def add(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
     """
     if second is not None:
         alpha, other = older_factor("add", other, alpha), second
-    return _add(input, other) if alpha == 1 else with_factor(_add, "add", alpha, input, other)
+    return _add(input, other) if type(alpha) is int and alpha == 1 else with_factor(_add, "add", alpha, input, other)
 
 
 @method(aliases=("subtract",), out=True)
@@ -41,7 +41,7 @@ def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
     """input - alpha * other; sub(input, alpha, other) is an older form."""
     if second is not None:
         alpha, other = older_factor("sub", other, alpha), second
-    return _sub(input, other) if alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
+    return _sub(input, other) if type(alpha) is int and alpha == 1 else with_factor(_sub, "sub", alpha, input, other)
 
 
 def older_factor(name: str, factor: Any, keyword: Any) -> Any:
@@ -79,6 +79,8 @@ def scales(factor: Any, first: Any, input: Any) -> bool:
 def _times(name: str, factor: float, input: Tensor, others: Any) -> tuple[Any, DType]:
     """others with the first one multiplied by factor, and the dtype of their sum with input. Halves become float32, and
     unsigned integers with a negative factor int64."""
+    if isinstance(factor, Handle) and factor.ndim:
+        raise TypeError(f"{name}: alpha must be a number, not a tensor of shape {tuple(factor.shape)}")
     others = [as_operand(x, name) for x in others]
     dtype = wide = DTYPES[lib.norch_result_type((input, *others))]
     if dtype.is_floating_point and dtype.itemsize == 2:
@@ -118,7 +120,7 @@ def add_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) ->
     """add() in place."""
     if second is not None:
         alpha, other = older_factor("add_", other, alpha), second
-    if alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return _add_(self, other)
     out = _added("add_", self, other, alpha, 1)
     return out if out is not NotImplemented else _add_(self, _times("add_", alpha, self, (other,))[0][0])
@@ -129,7 +131,7 @@ def sub_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) ->
     """sub() in place."""
     if second is not None:
         alpha, other = older_factor("sub_", other, alpha), second
-    if alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return _sub_(self, other)
     out = _added("sub_", self, other, alpha, -1)
     return out if out is not NotImplemented else _sub_(self, _times("sub_", alpha, self, (other,))[0][0])

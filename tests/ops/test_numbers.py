@@ -146,3 +146,69 @@ def test_no_gradient_is_a_kept_number(number: Any) -> None:
                 continue
             overwrite(x.grad)
     assert not changed_numbers()
+
+
+# Options that are numbers. Made of a tensor they have no gradient, so that one which requires it is refused.
+OPTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "elu": lambda x, p: F.elu(x, p),
+    "celu": lambda x, p: F.celu(x, p),
+    "threshold": lambda x, p: F.threshold(x, p, 1.0),
+    "threshold: value": lambda x, p: F.threshold(x, 0.1, p),
+    "softplus": lambda x, p: F.softplus(x, p),
+    "softplus: threshold": lambda x, p: F.softplus(x, 1.0, p),
+    "hardshrink": lambda x, p: F.hardshrink(x, p),
+    "softshrink": lambda x, p: F.softshrink(x, p),
+    "hardtanh": lambda x, p: F.hardtanh(x, -1.0, p),
+    "huber_loss": lambda x, p: F.huber_loss(x, x + 1, delta=p),
+    "cross_entropy": lambda x, p: F.cross_entropy(x, norch.tensor([0, 1]), label_smoothing=p),
+    "layer_norm": lambda x, p: F.layer_norm(x, (2,), eps=p),
+    "batch_norm": lambda x, p: F.batch_norm(x, None, None, training=True, eps=p),
+    "attention": lambda x, p: F.scaled_dot_product_attention(x, x, x, scale=p),
+    "pad": lambda x, p: F.pad(x, (1, 1), value=p),
+    "interpolate": lambda x, p: F.interpolate(x[None], scale_factor=p),
+    "norm": lambda x, p: x.norm(p),
+    "dist": lambda x, p: norch.dist(x, x + 1, p),
+    "cdist": lambda x, p: norch.cdist(x, x, p),
+    "pdist": lambda x, p: F.pdist(x, p),
+    "nan_to_num": lambda x, p: x.nan_to_num(p),
+    "full": lambda x, p: norch.full((2,), p),
+    "full_like": lambda x, p: norch.full_like(x, p),
+    "new_full": lambda x, p: x.new_full((2,), p),
+    "arange": lambda x, p: norch.arange(0, p),
+    "normal": lambda x, p: norch.normal(p, 1.0, (2,)),
+    "normal_": lambda x, p: x.clone().normal_(p),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_an_option_that_would_lose_its_gradient_is_refused(name: str) -> None:
+    call, x = OPTIONS[name], norch.tensor([[0.5, -1.0], [2.0, 0.1]])
+    for p in (norch.tensor(1.0, requires_grad=True), norch.ones(1, requires_grad=True).sum()):
+        with pytest.raises(TypeError, match="must be a number|expected a number"):
+            call(x, p)
+        norch.manual_seed(0)
+        found = call(x, p.detach())  # as the number
+        norch.manual_seed(0)
+        assert norch.testing.assert_close(found, call(x, 1.0), equal_nan=True) is None
+
+
+def test_options_whose_gradient_is_computed(torch: Any) -> None:
+    for lib in (norch, torch):
+        tau = lib.tensor(2.0, requires_grad=True)
+        lib.nn.functional.gumbel_softmax(lib.zeros(2, 3), tau).square().sum().backward()
+        assert tau.grad.item() != 0
+    mean = norch.zeros(2, requires_grad=True)
+    assert norch.normal(mean, 1.0).shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "add_", "sub_", "rsub"])
+def test_a_factor_of_several_numbers_is_refused(name: str) -> None:
+    x = norch.ones(2, 2)
+    call = norch.rsub if name == "rsub" else getattr(norch.Tensor, name)
+    for alpha in (norch.ones(2), norch.ones(1)):  # as in PyTorch
+        with pytest.raises(TypeError, match=rf"^{name}: alpha must be a number, not a tensor of shape"):
+            call(x, x, alpha=alpha)
+    assert (
+        call(norch.ones(2, 2), x, alpha=norch.tensor(3.0)).tolist()
+        == call(norch.ones(2, 2), norch.ones(2, 2), alpha=3).tolist()
+    )

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from ..._binding.numbers import flag
+from ..._tensor.handle import Handle
 from ...autograd.grad_mode import mode
 from ...autograd.inplace import check_writable
 from ...autograd.outlive import outlive_writes
@@ -113,12 +114,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     tensor([-1.0000,  0.5000,  1.0000])
     """
     input = as_operand(input, "hardtanh")
-    try:
-        crossed = min_val > max_val
-    except TypeError:
+    if type(min_val) is not float or type(max_val) is not float:
         check_numbers("hardtanh", min_val=min_val, max_val=max_val)
-        raise
-    if crossed:
+    if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     if input.dtype.is_floating_point:
         if inplace is True and (out := _write_clamp(input, min_val, max_val)) is not NotImplemented:
@@ -198,6 +196,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> norch.nn.functional.elu(norch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
+    if type(alpha) is not float:
+        check_numbers("elu", alpha=alpha)
     return _apply("elu", _rows.elu, inplace, floats_of(input, "elu"), alpha)
 
 
@@ -231,6 +231,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     """
     if mode.casting and (out := in_autocast(softplus, input, beta, threshold)) is not None:
         return out
+    if type(beta) is not float or type(threshold) is not float:
+        check_numbers("softplus", beta=beta, threshold=threshold)
     return _rows.softplus(floats_of(input, "softplus"), beta, threshold)
 
 
@@ -373,7 +375,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     norch.Size([2, 3])
     """
     logits = floats_of(logits, "gumbel_softmax")
-    check_numbers("gumbel_softmax", tau=tau)
+    if not isinstance(tau, Handle):  # which has a gradient
+        check_numbers("gumbel_softmax", tau=tau)
     noise = -standard_exponential(logits).log()
     soft = _softmax.softmax((logits + noise) / tau, dim).to(logits.dtype)
     if not hard:

@@ -6,7 +6,7 @@ from ..._binding.library import constants, lib
 from ..._binding.numbers import int64 as int_
 from ..._package.typing import Any
 from ...autograd.grad_mode import mode
-from ...dtype import bool_, int64
+from ...dtype import bool_, check_numbers, int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._entry import composed
 from ...ops._operand import tensor_of
@@ -100,6 +100,7 @@ def cross_entropy(
     tensor(10000.)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
+    check_numbers("cross_entropy", label_smoothing=label_smoothing)
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be between 0.0 and 1.0, got {label_smoothing}")
     input, target = tensor_of(input, "cross_entropy"), tensor_of(target, "cross_entropy")

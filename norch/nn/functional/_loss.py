@@ -14,7 +14,7 @@ from ..._binding.library import constants, lib
 from ..._binding.numbers import flag
 from ..._package.typing import Operand
 from ...autograd import no_grad
-from ...dtype import get_default_dtype
+from ...dtype import check_numbers, get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
 from ...ops._checks import at_least, real_of
 from ...ops._entry import composed
@@ -173,6 +173,7 @@ def huber_loss(
     >>> norch.nn.functional.huber_loss(norch.tensor([1.0]), norch.tensor([4.0]), delta=2.0)
     tensor(4.)
     """
+    check_numbers("huber_loss", delta=delta)
     if not delta > 0:
         raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
     difference = _difference("huber_loss", input, target)

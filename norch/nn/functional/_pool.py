@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
+from ..._tensor.handle import Handle
 from ...dtype import check_numbers
 from ...errors import ArgumentError
 from ...ops._arguments import named_function
@@ -29,7 +30,8 @@ _MEANS, _MAXIMA = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}, {1: max_pool1d,
 def _lp_pool(axes: int, input: Tensor, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
     """lp_pool...d(). The gradient is 0 where the mean is: the root has no derivative there."""
     name, pool, extreme = f"lp_pool{axes}d", cast(Any, _MEANS[axes]), cast(Any, _MAXIMA[axes])
-    check_numbers(name, norm_type=p)
+    if not isinstance(p, Handle):  # which PyTorch takes, without a gradient
+        check_numbers(name, norm_type=p)
     if p == 0:
         raise ArgumentError(f"{name}: norm_type is not 0")
     if math.isinf(p):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._binding.library import lib
 from ...autograd.differentiable import differentiable
-from ...dtype import float32, float64, int64, uint8
+from ...dtype import check_numbers, float32, float64, int64, uint8
 from ...errors import ArgumentError, DTypeError, ShapeError, stacklevel_of_user
 from ...ops._checks import with_ndim
 from ...ops._entry import composed, rename_errors
@@ -48,6 +48,9 @@ def _per_axis(value: Any, count: int, quantity: str) -> tuple[Any, ...]:
     values = tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
     if len(values) != count:  # rename_errors() replaces the name
         raise ArgumentError(f"interpolate: expected one {quantity} or {count}, got {value!r}")
+    for one in values:
+        if one is not None:
+            check_numbers("interpolate", **{quantity: one})
     return values
 
 

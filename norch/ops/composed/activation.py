@@ -46,6 +46,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> norch.hardshrink(norch.tensor([-1.0, 0.2, 0.7]))
     tensor([-1.0000,  0.0000,  0.7000])
     """
+    check_numbers("hardshrink", lambd=lambd)
     return activation.hardshrink(floats_of(input, "hardshrink"), lambd)
 
 

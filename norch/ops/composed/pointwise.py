@@ -118,6 +118,7 @@ def nan_to_num(
         return input.clone()
     _, high, low, _ = input.dtype.limits()
     high, low = high if posinf is None else posinf, low if neginf is None else neginf
+    check_numbers("nan_to_num", nan=nan, posinf=high, neginf=low)
     out = rows._nan_to_num(input, float(nan or 0.0), float(high))
     return out if low == -high else rows.where(rows.eq(input, -math.inf), float(low), out)
 
@@ -263,7 +264,9 @@ def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
     >>> norch.rsub(norch.tensor([1, 2]), 10)
     tensor([9, 8])
     """
-    return rows._sub(other, input) if alpha == 1 else sums.with_factor(rows._sub, "rsub", alpha, other, input)
+    if type(alpha) is int and alpha == 1:
+        return rows._sub(other, input)
+    return sums.with_factor(rows._sub, "rsub", alpha, other, input)
 
 
 @method(composed=True, out=True)
