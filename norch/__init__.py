@@ -162,12 +162,12 @@ def _missing(name: str) -> _Any:
 
 # `import *` takes what is here from the start: not what waits, whatever of it has been asked for since.
 _waiting = frozenset(" ".join(_LAZY.values()).split())
-_loaded = {name: thing for name, thing in globals().items() if name not in _waiting}
+_loaded = {name: value for name, value in globals().items() if name not in _waiting}
 _publish(
     globals(),
     {**_LAZY, ".": _MODULES + " _C", ".fx": "_assert"},
     _missing,
-    wrap=lambda name, one: _public_form(name, one) if _is_operation(one, _DECLARED) else one,
+    wrap=lambda name, value: _public_form(name, value) if _is_operation(value, _DECLARED) else value,
     public=lambda: _exported(_loaded, "autograd", *_operations, *" ".join(_DEFERRED.values()).split(), *_LINALG),
 )
 _publish(vars(ops), name="norch.ops")  # only now, as its modules are looked for as names first

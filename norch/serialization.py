@@ -237,11 +237,11 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
     Each is a class or function, or a pair of it and the name, "module.name", that files have for it.
     """
-    for thing in safe_globals:
-        thing, path = thing if isinstance(thing, tuple) else (thing, f"{thing.__module__}.{thing.__qualname__}")
-        if not callable(thing) or not isinstance(path, str):
-            raise TypeError(f"add_safe_globals: expected classes and functions, not {thing!r}")
-        ALLOWED[path] = thing
+    for value in safe_globals:
+        value, path = value if isinstance(value, tuple) else (value, f"{value.__module__}.{value.__qualname__}")
+        if not callable(value) or not isinstance(path, str):
+            raise TypeError(f"add_safe_globals: expected classes and functions, not {value!r}")
+        ALLOWED[path] = value
 
 
 def get_safe_globals() -> list[Any]:

@@ -12,16 +12,16 @@ from .typing import Any
 watchers: list[Callable[[str, str, Any], None]] = []
 
 
-def _read(module: str, key: str, thing: Any) -> Any:
+def _read(module: str, key: str, value: Any) -> Any:
     for watch in watchers:
-        watch(module, key, thing)
-    return thing
+        watch(module, key, value)
+    return value
 
 
 def exported(namespace: dict[str, Any], *more: str) -> list[str]:
     """The `__all__` of a package with these globals(): the names that it has imported, except modules and private
     names. more: modules that are public, and lazy names."""
-    names = [name for name, thing in namespace.items() if name[0] != "_" and type(thing) is not ModuleType]
+    names = [name for name, value in namespace.items() if name[0] != "_" and type(value) is not ModuleType]
     return sorted({*names, *more})
 
 
@@ -33,7 +33,7 @@ def publish(
     public: Callable[[], list[str]] | None = None,
     more: str = "",
     name: str = "",
-    wrap: Callable[[str, Any], Any] = lambda key, thing: thing,
+    wrap: Callable[[str, Any], Any] = lambda key, value: value,
 ) -> None:
     """Gives the module with these globals() a `__dir__` of its public names alone, and a `__getattr__`.
 
@@ -45,7 +45,7 @@ def publish(
     missing(name): for all other names; by default a placeholder, or an AttributeError with the reason why norch leaves
         the name out (_package/left_out.py).
     name: of the module for users, if that is not its `__name__`.
-    wrap(name, thing): replaces a thing that another module defines.
+    wrap(name, value): replaces a value that another module defines.
 
     Type checkers do not see the functions set here, so a name that no source defines is an error for them. The names in
     modules are imported under TYPE_CHECKING for them.
@@ -83,8 +83,8 @@ def publish(
 
 def _defined(namespace: dict[str, Any]) -> list[str]:
     module = namespace["__name__"]
-    things = list(namespace.items())  # a copy: another thread may import a lazy name meanwhile
-    names = [key for key, thing in things if getattr(thing, "__module__", "") == module and key[0] != "_"]
+    items = list(namespace.items())  # a copy: another thread may import a lazy name meanwhile
+    names = [key for key, value in items if getattr(value, "__module__", "") == module and key[0] != "_"]
     return [key for key in names if type(namespace[key]).__module__ != "typing"]  # no TypeVar
 
 

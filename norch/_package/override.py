@@ -301,17 +301,17 @@ def _takes_any(code: CodeType) -> bool:
     return bool(code.co_argcount or code.co_flags & 12)
 
 
-def _watch(module: str, name: str, thing: Any) -> None:
+def _watch(module: str, name: str, function: Any) -> None:
     """Lets a function of a public module look for overrides."""
     module = f"n{module[1:]}" if module.startswith("torch") else module  # as norch.as_torch() calls them
-    if type(thing) is not FunctionType or name[0] == "_" or name in IGNORED or module not in MODULES:
+    if type(function) is not FunctionType or name[0] == "_" or name in IGNORED or module not in MODULES:
         return
     if name in _TAKING_DATA:
-        entry_of(thing).change(
-            override=lambda arguments, named: overridden(thing, arguments, named) if state.modes else NOTHING
+        entry_of(function).change(
+            override=lambda arguments, named: overridden(function, arguments, named) if state.modes else NOTHING
         )
-    elif thing.__module__.startswith(("norch", "torch")) and _takes_any(thing.__code__):
-        _let_look(thing, thing)
+    elif function.__module__.startswith(("norch", "torch")) and _takes_any(function.__code__):
+        _let_look(function, function)
 
 
 # ---- methods of subclasses -------------------------------------------------------------------------------------------

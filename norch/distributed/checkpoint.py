@@ -145,11 +145,11 @@ def _group(group: Any, name: str) -> ProcessGroup | None:
     return group_of(group, name) if group is not None or is_initialized() else None
 
 
-def _exchange(group: ProcessGroup | None, thing: Any, name: str) -> list[Any]:
+def _exchange(group: ProcessGroup | None, value: Any, name: str) -> list[Any]:
     """The objects of all ranks, in the order of ranks."""
     if group is None:
-        return [thing]
-    return list(group.watch.run((name,), group.comm.allgather, thing))
+        return [value]
+    return list(group.watch.run((name,), group.comm.allgather, value))
 
 
 def _together(group: ProcessGroup | None, step: Callable[[], T]) -> T:

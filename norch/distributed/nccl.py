@@ -449,25 +449,25 @@ class Objects:
         link._raise("objects")
         return [whole[at : at + len(data)] for at in range(0, len(whole), len(data))]
 
-    def allgather(self, thing: Any) -> list[Any]:
+    def allgather(self, value: Any) -> list[Any]:
         """The objects of all ranks."""
-        data = pickle.dumps(thing)
+        data = pickle.dumps(value)
         sizes = [int.from_bytes(part, "little") for part in self._gathered(len(data).to_bytes(8, "little"))]
         each = self._gathered(data.ljust(max(sizes), b"\0"))
         return [pickle.loads(part[:size]) for part, size in zip(each, sizes, strict=True)]  # of ranks of this program
 
-    def bcast(self, thing: Any, root: int) -> Any:
+    def bcast(self, value: Any, root: int) -> Any:
         """The object of rank root."""
-        return self.allgather(thing if self.rank == root else None)[root]
+        return self.allgather(value if self.rank == root else None)[root]
 
-    def gather(self, thing: Any, root: int) -> list[Any] | None:
+    def gather(self, value: Any, root: int) -> list[Any] | None:
         """The objects of all ranks, on rank root; None elsewhere."""
-        objects = self.allgather(thing)
+        objects = self.allgather(value)
         return objects if self.rank == root else None
 
-    def scatter(self, things: Any, root: int) -> Any:
+    def scatter(self, values: Any, root: int) -> Any:
         """This rank's element of the list of rank root."""
-        return self.allgather(things if self.rank == root else None)[root][self.rank]
+        return self.allgather(values if self.rank == root else None)[root][self.rank]
 
     def Dup(self) -> Objects:  # noqa: N802
         """Itself: NCCL runs calls in order, so that no second communicator is needed."""

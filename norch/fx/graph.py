@@ -46,10 +46,10 @@ class _Names:
         self.of: dict[Any, str] = {}
         self.used: set[str] = set()
 
-    def new(self, candidate: str, thing: Any = None) -> str:
-        """A name like candidate for a thing, which keeps it."""
-        if thing is not None and id(thing) in self.of:
-            return self.of[id(thing)]
+    def new(self, candidate: str, owner: Any = None) -> str:
+        """A name like candidate; the same one for the same owner."""
+        if owner is not None and id(owner) in self.of:
+            return self.of[id(owner)]
         candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_"
         if candidate[0].isdigit():
             candidate = f"_{candidate}"
@@ -64,8 +64,8 @@ class _Names:
             number += 1
             candidate = f"{base}_{number}"
         self.used.add(candidate)
-        if thing is not None:
-            self.of[id(thing)] = candidate
+        if owner is not None:
+            self.of[id(owner)] = candidate
         return candidate
 
 

@@ -34,7 +34,7 @@ class BroadcastingList:
 
 # PyTorch's gives typing's names
 _annotations = types.ModuleType("norch.jit.annotations", typing.__doc__)
-vars(_annotations).update({name: thing for name, thing in vars(typing).items() if name[:2] != "__"})
+vars(_annotations).update({name: value for name, value in vars(typing).items() if name[:2] != "__"})
 vars(_annotations).update({f"BroadcastingList{count}": BroadcastingList for count in range(1, 7)})
 globals()["annotations"] = sys.modules["norch.jit.annotations"] = _annotations
 

@@ -40,5 +40,5 @@ def optional_results(*flags: str) -> Callable[[F], F]:
 def public(names: dict[str, Any], *but: str) -> list[str]:
     """The __all__ of a module of operations: its functions, except private and in-place ones."""
     module = names["__name__"]
-    shown = [name for name, thing in names.items() if getattr(thing, "__module__", "") == module and name[0] != "_"]
+    shown = [name for name, value in names.items() if getattr(value, "__module__", "") == module and name[0] != "_"]
     return [name for name in shown if name[-1] != "_" and name not in but and not isinstance(names[name], type)]

@@ -66,13 +66,13 @@ def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[fr
     """Removes the operations from the globals() of a module, so that the public form of each is made when it is first
     read. All at once would take a twentieth of the time of `import norch`. Returns their names, and a function f(name,
     function) that puts the public form there, also for operations that were not there before."""
-    plain = {name: thing for name, thing in namespace.items() if name[0] != "_" and is_operation(thing, methods)}
+    plain = {name: value for name, value in namespace.items() if name[0] != "_" and is_operation(value, methods)}
     for name in plain:
         del namespace[name]
 
     def put(name: str, function: Any = None) -> Any:
         function = plain.get(name, function)
-        alike = {thing: other for thing, other in plain.items() if other is function} or {name: function}
+        alike = {value: other for value, other in plain.items() if other is function} or {name: function}
         form = public_form(function, _name_of(function, name, alike), namespace["__name__"])
         namespace.update(dict.fromkeys(alike, form))
         return form
