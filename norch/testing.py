@@ -365,8 +365,8 @@ def _in_parts(func: Callable[..., Any], arguments: list[Any]) -> tuple[Callable[
     if not any(whole):
         return func, arguments
 
-    def of_parts(*given: Any) -> Any:
-        return func(*(view_as_complex(x) if joined else x for x, joined in zip(given, whole, strict=True)))
+    def of_parts(*parts: Any) -> Any:
+        return func(*(view_as_complex(x) if joined else x for x, joined in zip(parts, whole, strict=True)))
 
     parts = [
         view_as_real(x.detach()).clone().requires_grad_(x.requires_grad) if joined else x

@@ -70,11 +70,11 @@ def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
     return map_tree(lambda _: next(rest), tree, method)
 
 
-def check_shapes(name: str, given: Tensors, of: str, wanted: Tensors) -> None:
+def check_shapes(name: str, tensors: Tensors, of: str, wanted: Tensors) -> None:
     """ShapeError unless there is one tensor given, of the same shape, for each one wanted."""
-    if len(given) != len(wanted):
-        raise ShapeError(f"{name} holds {len(given)} tensors for {of} of {len(wanted)}")
-    for i, (x, y) in enumerate(zip(given, wanted, strict=True)):
+    if len(tensors) != len(wanted):
+        raise ShapeError(f"{name} holds {len(tensors)} tensors for {of} of {len(wanted)}")
+    for i, (x, y) in enumerate(zip(tensors, wanted, strict=True)):
         if x.shape != y.shape:
             raise ShapeError(f"{name} has shape {tuple(x.shape)} for {of} {i} of shape {tuple(y.shape)}")
 

@@ -346,9 +346,9 @@ class Draws:
         self.address, self.level = address, level
 
 
-def _innermost(given: Sequence[Any]) -> Level | None:
+def _innermost(arguments: Sequence[Any]) -> Level | None:
     innermost = None
-    for x in given:
+    for x in arguments:
         kind = type(x)
         if kind is Batched:
             level = x._level
@@ -361,21 +361,21 @@ def _innermost(given: Sequence[Any]) -> Level | None:
     return innermost
 
 
-def dispatch(name: str, given: tuple[Any, ...]) -> Any:
+def dispatch(name: str, arguments: tuple[Any, ...]) -> Any:
     """The result of a library call with a batched argument (called by csrc/python/batched.c)."""
-    level = _innermost(given)
+    level = _innermost(arguments)
     if level is None:
         raise TypeError(f"{name}: an argument is of the wrong type")
     if level.notes is not None:
-        return level.notes(name, given)
+        return level.notes(name, arguments)
     run = RULES.get(name)
     if run is None:
-        return _sample_by_sample(name, level, given)
+        return _sample_by_sample(name, level, arguments)
     try:
-        return run(level, *given)
+        return run(level, *arguments)
     except (ShapeError, BoundsError):
         if name not in _WRITING:  # the call for one sample raises an error about its shape
-            getattr(lib, f"norch_{name}")(*(_at(x, 0, level) for x in given))
+            getattr(lib, f"norch_{name}")(*(_at(x, 0, level) for x in arguments))
         raise
 
 
@@ -428,7 +428,7 @@ def warn_of_loop(call: str) -> None:
     )
 
 
-def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
+def _sample_by_sample(name: str, level: Level, arguments: tuple[Any, ...]) -> Any:
     """Runs a call without a rule sample by sample, which is slow."""
     if name in _REFUSED:
         raise _refusal(name, _REFUSED[name])
@@ -436,7 +436,7 @@ def _sample_by_sample(name: str, level: Level, given: tuple[Any, ...]) -> Any:
         raise NotImplementedError(f"{name}: vmap has no batching rule for it")
     warn_of_loop(name)
     call = getattr(lib, f"norch_{name}")
-    rows = [call(*(_at(x, i, level) for x in given)) for i in range(level.size)]
+    rows = [call(*(_at(x, i, level) for x in arguments)) for i in range(level.size)]
     return sample(lib.norch_stack(rows, 0), level) if isinstance(rows[0], Tensor) else rows[0]
 
 

@@ -63,16 +63,16 @@ def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tupl
 _CONDITIONS = {OPCODES[name] for name in ("where", "masked_scale")}  # rows whose first input is a condition
 
 
-def _promoted(op: int, inputs: tuple[Any, ...], given: list[Any]) -> tuple[list[Any], int | None]:
-    """given in the dtype that the samples promote to: a 0-d sample has less weight in promotion, but is not 0-d in the
-    batch. Where one of a wider integer dtype acts by its value, the second result is the dtype that is left."""
+def _promoted(op: int, inputs: tuple[Any, ...], elements: list[Any]) -> tuple[list[Any], int | None]:
+    """elements in the dtype that the samples promote to: a 0-d sample has less weight in promotion, but is not 0-d in
+    the batch. Where one of a wider integer dtype acts by its value, the second result is the dtype that is left."""
     first = 1 if len(inputs) == 3 and op in _CONDITIONS else 0
-    wanted, wide = lib.norch_result_type(inputs[first:]), lib.norch_result_type(given[first:])
+    wanted, wide = lib.norch_result_type(inputs[first:]), lib.norch_result_type(elements[first:])
     if wide == wanted:
-        return given, None
+        return elements, None
     if op != _REMAINDER and DTYPES[wanted].kind in "iu" and DTYPES[wide].kind in "iu":
-        return given, wanted
-    return given[:first] + [x if x._weak else lib.norch_cast(x, wanted) for x in given[first:]], None
+        return elements, wanted
+    return elements[:first] + [x if x._weak else lib.norch_cast(x, wanted) for x in elements[first:]], None
 
 
 # Rows whose result may be a 0-d operand itself, and the one that wraps it first (csrc/ops/numbers.c).

@@ -124,7 +124,7 @@ class Tracer(TracerBase):
         self.create_node("output", "output", (self.create_arg(result),), {}, None, None)
         return self.graph
 
-    def _arguments(self, function: Any, is_module: bool, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _arguments(self, function: Any, is_module: bool, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Proxies for the arguments."""
         arguments: list[Any] = [self.root] if is_module else []
         named: dict[str, Any] = {}
@@ -133,18 +133,18 @@ class Tracer(TracerBase):
             stars = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
             default = () if p.default is p.empty or stars else (p.default,)
             kind = None if p.annotation is p.empty or not isinstance(p.annotation, type) else p.annotation
-            if p.name in given:
-                default = (given[p.name],)
+            if p.name in values:
+                default = (values[p.name],)
             node = self.create_node("placeholder", stars + p.name, self.create_arg(default), {}, None, kind)
-            value = given.get(p.name, self.proxy(node))
-            if p.name in given and isinstance(value, BASE_TYPES):
+            value = values.get(p.name, self.proxy(node))
+            if p.name in values and isinstance(value, BASE_TYPES):
                 is_equal = self.create_proxy("call_function", operator.eq, (self.proxy(node), value), {})
                 message = f"{p.name} has been specialized to have value {value} but got another value"
                 self.create_proxy("call_function", _assert, (is_equal, message), {})
             if p.kind is p.VAR_POSITIONAL:
                 arguments += self._several(value)
             elif p.kind is p.VAR_KEYWORD:
-                named |= value if p.name in given else {}
+                named |= value if p.name in values else {}
             elif p.kind is p.KEYWORD_ONLY:
                 named[p.name] = value
             else:

@@ -166,8 +166,8 @@ def _attention(
     return out if batched else out.squeeze(axis), seen
 
 
-def _shapes(given: tuple[Tensor, ...]) -> str:
-    return ", ".join(str(tuple(x.shape)) for x in given)
+def _shapes(tensors: tuple[Tensor, ...]) -> str:
+    return ", ".join(str(tuple(x.shape)) for x in tensors)
 
 
 def _by_heads(x: Tensor, n: int, num_heads: int, head: int, name: str) -> Tensor:

@@ -28,9 +28,9 @@ def _with_legacy_reduction(init: Any) -> Any:
 
     @functools.wraps(init)
     def accepting(
-        self: Any, *given: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any
+        self: Any, *arguments: Any, size_average: bool | None = None, reduce: bool | None = None, **named: Any
     ) -> None:
-        if given:
+        if arguments:
             older = {"size_average": size_average, "reduce": reduce}
             named |= {name: value for name, value in older.items() if value is not None}
             function: Any = getattr(self, "_function", F.mse_loss)  # bases of losses of programs have none
@@ -38,9 +38,9 @@ def _with_legacy_reduction(init: Any) -> Any:
                 function = function.__wrapped__
             names = function.__code__.co_varnames
             order = [x for x in names if x in self._options or x in ("size_average", "reduce")]
-            first = len(given) == 1 and isinstance(given[0], str) and order[0] == "size_average"
-            by_position = {"reduction": given[0]} if first else dict(zip(order, given))
-            if len(given) > len(order) or not by_position.keys().isdisjoint(named):
+            first = len(arguments) == 1 and isinstance(arguments[0], str) and order[0] == "size_average"
+            by_position = {"reduction": arguments[0]} if first else dict(zip(order, arguments))
+            if len(arguments) > len(order) or not by_position.keys().isdisjoint(named):
                 raise TypeError(f"{type(self).__name__}: takes {', '.join(order)}, each once")
             return accepting(self, **by_position, **named)
         if size_average is not None or reduce is not None:

@@ -179,8 +179,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
     ) -> Tensor:
         """Attention from x to mem."""
-        given = key_padding_mask, False, attn_mask
-        return self.dropout2(self.multihead_attn(x, mem, mem, *given, is_causal=is_causal)[0])
+        options = key_padding_mask, False, attn_mask
+        return self.dropout2(self.multihead_attn(x, mem, mem, *options, is_causal=is_causal)[0])
 
 
 class _Stack(Module):

@@ -76,8 +76,8 @@ class ONNXProgram:
         return f"ONNXProgram(inputs={names[0]}, outputs={names[1]}, nodes={len(graph.node)})"
 
 
-def _refuse_options(**given: tuple[Any, tuple[Any, ...], str]) -> None:
-    for name, (value, allowed, why) in given.items():
+def _refuse_options(**options: tuple[Any, tuple[Any, ...], str]) -> None:
+    for name, (value, allowed, why) in options.items():
         if not any(value is accepted or (type(value) is type(accepted) and value == accepted) for accepted in allowed):
             raise OnnxExporterError(f"onnx.export: {name}={value!r} is not supported: {why}")
 

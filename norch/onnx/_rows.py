@@ -23,9 +23,9 @@ class _Row:
     def __init__(self, g: Any, dtype: int):
         self.g, self.dtype = g, dtype
 
-    def __call__(self, op: str, *given: Any, **attributes: Any) -> Any:
+    def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
         """A node; numbers among its inputs become constants."""
-        names = [operand if isinstance(operand, str) else self.g.scalar(operand, self.dtype) for operand in given]
+        names = [operand if isinstance(operand, str) else self.g.scalar(operand, self.dtype) for operand in operands]
         return self.g.node(op, *names, **attributes)
 
 

@@ -159,23 +159,23 @@ class Trace(Level):
             return tuple([self._noted(item) for item in x])
         return x
 
-    def notes(self, name: str, given: tuple[Any, ...]) -> Any:
+    def notes(self, name: str, arguments: tuple[Any, ...]) -> Any:
         """Runs a call on the elements, and notes it."""
         call = getattr(lib, f"norch_{name}")
         if name == "attention_fuses":
             return False
         if name in _QUESTIONS:
-            return call(*_plain(self._noted(given)))
-        if name == "item" or any(type(x) is Draws for x in given):
+            return call(*_plain(self._noted(arguments)))
+        if name == "item" or any(type(x) is Draws for x in arguments):
             problem = "asks for the number in a tensor" if name == "item" else "draws random numbers"
             raise OnnxExporterError(
                 f"onnx.export: {name} at {_line()} {problem}, of which an ONNX file would hold one alone"
             )
         at = _RESULTS.get(name, ())
-        writes = name in _WRITES or (name in _MAY_WRITE and given[_MAY_WRITE[name]])
+        writes = name in _WRITES or (name in _MAY_WRITE and arguments[_MAY_WRITE[name]])
         if writes:
-            return self._write(name, call, given)
-        noted = tuple(x if i in at else self._noted(x) for i, x in enumerate(given))
+            return self._write(name, call, arguments)
+        noted = tuple(x if i in at else self._noted(x) for i, x in enumerate(arguments))
         noted_call = Call(name, tuple(None if i in at else x for i, x in enumerate(noted)), _line())
         out = call(*_plain(noted))
         if out is None and name == "region":
@@ -190,20 +190,20 @@ class Trace(Level):
                 noted_call.results[0].is_view_of(first.cell, (*first.path, (name, *noted[1:])))
         # the tensors that it wrote to become values with elements of their own
         for i in at:
-            if given[i] is not None:
-                noted_call.results.append(self.value(lib.norch_clone(given[i]), noted_call))
-                self.wrap(noted_call.results[-1], given[i])
+            if arguments[i] is not None:
+                noted_call.results.append(self.value(lib.norch_clone(arguments[i]), noted_call))
+                self.wrap(noted_call.results[-1], arguments[i])
         return None if out is None else self.wrap(noted_call.results[0])
 
-    def _write(self, name: str, call: Any, given: tuple[Any, ...]) -> Any:
+    def _write(self, name: str, call: Any, arguments: tuple[Any, ...]) -> Any:
         """A call that writes to its first argument, in a copy, which that tensor then holds."""
-        x = given[0]
+        x = arguments[0]
         if type(x) is not Batched and lib.norch_storage_references(x) > 1:
             raise OnnxExporterError(
                 f"onnx.export: {name} at {_line()} writes to a part of a tensor, or to one with views; ONNX has no "
                 "writes: compute the new tensor out of place, by cat(), where() or scatter()"
             )
-        noted = self._noted(given)
+        noted = self._noted(arguments)
         old = noted[0]
         copy = lib.norch_clone(old.tensor)
         call(copy, *_plain(noted[1:]))

@@ -205,8 +205,8 @@ class Optimizer:
         return self._around_steps("after", hook)
 
     def _around_steps(self, when: str, hook: Callable[..., Any]) -> RemovableHandle:
-        def step(*given: Any, **kwargs: Any) -> Any:
-            args: Any = (self, *given)
+        def step(*arguments: Any, **kwargs: Any) -> Any:
+            args: Any = (self, *arguments)
             for hook in list(self._hooks["before"].values()):
                 if (changed := hook(self, args, kwargs)) is not None:
                     if not isinstance(changed, tuple) or len(changed) != 2:

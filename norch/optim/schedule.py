@@ -242,18 +242,18 @@ def _is_rate(present: Any, rate: float) -> bool:
     return present.item() == present.new_tensor(rate).item() if isinstance(present, Tensor) else present == rate
 
 
-def one_a_group(optimizer: Optimizer, given: Any) -> list[Any]:
+def one_a_group(optimizer: Optimizer, values: Any) -> list[Any]:
     """One value for each group, from a single value or a sequence."""
     groups = len(optimizer.param_groups)
-    listed = list(given) if isinstance(given, (list, tuple)) else [given] * groups
+    listed = list(values) if isinstance(values, (list, tuple)) else [values] * groups
     if len(listed) != groups:
         raise ValueError(f"expected {groups} values, one a group, got {len(listed)}")
     return listed
 
 
-def numbers(optimizer: Optimizer, given: Any) -> list[float]:
+def numbers(optimizer: Optimizer, values: Any) -> list[float]:
     """One number for each group."""
-    return [float(value) if isinstance(value, Tensor) else value for value in one_a_group(optimizer, given)]
+    return [float(value) if isinstance(value, Tensor) else value for value in one_a_group(optimizer, values)]
 
 
 def attributes(function: Any) -> dict[str, Any] | None:

@@ -269,12 +269,12 @@ class Walk(Settings):
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if name in self._stored:
                 self.written.append(Written(cell, None, name, self._stored[name]))
-            for one in reads_of_cell(code, name, self._ran):
-                value, place = contents_of(cell), self._frames.place_of(code, one.line)
-                if self._note_written(cell, None, name, value, [one.use], place):
+            for read in reads_of_cell(code, name, self._ran):
+                value, place = contents_of(cell), self._frames.place_of(code, read.line)
+                if self._note_written(cell, None, name, value, [read.use], place):
                     continue
                 self._item(cell, None, value, place)
-                self._follow(value, one, place)
+                self._follow(value, read, place)
 
     def _about(self, definition: Any, names_at: Iterable[int], place: Place | None) -> None:
         """Guards the names of a function or a class, which repr() reads too, and its texts."""

@@ -73,7 +73,7 @@ class _Layout:
     def _meet(self, a: Vertex, b: Vertex) -> tuple[Box, Item, Item]:
         """The innermost box around two vertices, and its items that contain them."""
         ways: tuple[list[Item], list[Item]] = [*self.above[a], a], [*self.above[b], b]
-        depth = next(i for i, (one, other) in enumerate(zip(*ways)) if one is not other)
+        depth = next(i for i, (way, other) in enumerate(zip(*ways)) if way is not other)
         return self.above[a][depth - 1], ways[0][depth], ways[1][depth]
 
     def _link(self, a: Vertex, b: Vertex) -> list[tuple[Box, Segment]]:
@@ -156,7 +156,7 @@ class _Layout:
         depth: dict[Place, int] = {}
         lowest = 1 if exits else 0  # the lowest layer of other items
         for item in TopologicalSorter({item: after[item] for item in items}).static_order():
-            depth[item] = max((depth[one] + 1 for one in after[item]), default=0 if item in exits else lowest)
+            depth[item] = max((depth[user] + 1 for user in after[item]), default=0 if item in exits else lowest)
         ports = {*entries, *exits}
         first = 1 if entries else 0
         deepest = max([lowest, *(depth[item] for item in items if item not in ports)])
@@ -215,7 +215,7 @@ def _order(layers: list[list[Place]], links: list[tuple[Place, Place, float, flo
         place = {item: i / max(len(layer) - 1, 1) for layer in layers for i, item in enumerate(layer)}
         for layer in sweep:
             mean = {
-                item: sum(place[one] for one in near[item]) / len(near[item]) if near[item] else place[item]
+                item: sum(place[neighbour] for neighbour in near[item]) / len(near[item]) if near[item] else place[item]
                 for item in layer
             }
             layer.sort(key=lambda item: mean[item])
@@ -238,7 +238,9 @@ def _spread(layers: list[list[Place]], links: list[tuple[Place, Place, float, fl
             aims = []
             for item in layer:
                 near = wanted[item]
-                middle = sum(one.x + one.width / 2 + by for one, by in near) / len(near) if near else None
+                middle = (
+                    sum(neighbour.x + neighbour.width / 2 + by for neighbour, by in near) / len(near) if near else None
+                )
                 aims.append(item.x if middle is None else middle - item.width / 2)
             _settle(layer, aims)
     left = min(item.x for layer in layers for item in layer)

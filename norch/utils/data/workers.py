@@ -28,20 +28,20 @@ LOOK = 1.0  # seconds after which the waiting consumer checks whether the worker
 GRACE = 5.0  # seconds in which workers may end by themselves
 
 
-def context_of(given: Any) -> Any:
+def context_of(context: Any) -> Any:
     """The context of multiprocessing: given as it is, by its name, or (None) the default one."""
     import multiprocessing
 
-    if given is None:
+    if context is None:
         mpi = sys.modules.get("mpi4py.MPI")  # whose processes must not be forked
         started = mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized()
         return multiprocessing.get_context("forkserver" if started else None)
-    if isinstance(given, multiprocessing.context.BaseContext):
-        return given
+    if isinstance(context, multiprocessing.context.BaseContext):
+        return context
     methods = multiprocessing.get_all_start_methods()
-    if given not in methods:
-        raise ArgumentError(f"DataLoader: multiprocessing_context is a context or one of {methods}, not {given!r}")
-    return multiprocessing.get_context(given)
+    if context not in methods:
+        raise ArgumentError(f"DataLoader: multiprocessing_context is a context or one of {methods}, not {context!r}")
+    return multiprocessing.get_context(context)
 
 
 class Worker:
