@@ -371,9 +371,9 @@ def _nll(level: Level, x: Any, target: Any, weight: Any, count: Any, ignored: in
         factors = lib.norch_binary(_NE, samples(target, level), operand(ignored))
     if not reduced:
         return sample(out, level)
-    out = sum_over(out, axes) if axes else out
+    out = sum_over(out, axes)
     if count is not None:
-        become(count, lib.norch_cast(sum_over(factors, axes) if axes else factors, count._dtype), level)
+        become(count, lib.norch_cast(sum_over(factors, axes), count._dtype), level)
         out = lib.norch_binary(_DIV, out, samples(count, level))
     return sample(out, level)
 

@@ -233,8 +233,11 @@ def one_sample(x: Any, i: int, level: Level) -> Any:
 
 
 def sum_over(x: Any, axes: Any) -> Any:
-    """The sums over axes of a tensor of samples."""
-    return lib.norch_reduce(OPCODES["sum"], x, tuple(axes), False, -1, 0.0)
+    """The sums over axes of a tensor of samples; x itself without axes."""
+    axes = tuple(axes)
+    if not axes:
+        return x
+    return lib.norch_reduce(OPCODES["sum"], x, axes, False, -1, 0.0)
 
 
 def moved(x: Any, start: int, end: int) -> Any:

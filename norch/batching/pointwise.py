@@ -54,8 +54,8 @@ def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tupl
     out = call(op, *batched)
     if narrow is not None and DTYPES[out._dtype].kind in "iu":
         out = _narrowed(op, out, narrow)
-    each = math.prod(lib.norch_shape(out)[1:])
-    mixed = len(dtypes) > 1 or any(x._numel != each or x.ndim != ndim for x in inputs)
+    each = math.prod(lib.norch_shape(out)[1:])  # 0: the number of elements does not tell what is broadcast
+    mixed = len(dtypes) > 1 or any(x._numel != each or x.ndim != ndim or not each for x in inputs)
     mixed = mixed or any(x._device_type != out._device_type for x in inputs)
     return out, level, mixed
 

@@ -145,7 +145,10 @@ def _diagonal(level: Level, x: Any, offset: int, dim0: int, dim1: int) -> Any:
 @rule("unfold")
 def _unfold(level: Level, x: Any, dim: int, size: int, step: int) -> Any:
     axis, p = axis_of(x, dim, "unfold"), x._physical
-    return sample(lib.norch_unfold(p if x.ndim else lib.norch_unsqueeze(p, 1), axis, size, step), level)
+    if x.ndim:
+        return sample(lib.norch_unfold(p, axis, size, step), level)
+    windows = lib.norch_unfold(lib.norch_unsqueeze(p, 1), axis, size, step)  # a 0-d sample has one window, (size)
+    return sample(lib.norch_select(windows, 1, 0), level)
 
 
 @rule("region")

@@ -403,6 +403,17 @@ def test_a_tuple_of_one_axis_is_for_the_one_output(torch: Any) -> None:
             m.vmap(lambda x: (x, x), out_dims=(1,))(x)
 
 
+@pytest.mark.parametrize("shapes", [((0, 1), (0, 4)), ((1, 0), (4, 0)), ((0,), (4, 0)), ((1, 1), (0, 1))])
+def test_gradients_of_broadcasts_without_elements_have_the_shapes_of_inputs(shapes: Any) -> None:
+    for name in ("add", "mul", "atan2", "maximum"):
+        check(getattr(norch, name), *(norch.ones(3, *shape).double() for shape in shapes))
+
+
+@pytest.mark.parametrize(("size", "step"), [(1, 1), (1, 2), (0, 1)])
+def test_windows_of_a_number(size: int, step: int) -> None:
+    check(lambda x: x.unfold(0, size, step), floats(3))
+
+
 @pytest.mark.parametrize("factors", [{}, {"beta": 0.5, "alpha": 2.0}, {"beta": 0.0}])
 @pytest.mark.parametrize(
     ("name", "shapes"),
