@@ -55,9 +55,10 @@
 #define NEIGHBOURS 9
 #define EACH_NEIGHBOUR(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9)
 
-/* Kernels of one tap: positions of small images whose products are summed at once (weight); elements gathered at a
- * time, and moved by a task. */
+/* Kernels of one tap: positions that are summed at once, and those of an image that is not gathered for that
+ * (weight); elements gathered at a time, and moved by a task. */
 #define SUMMED_TOGETHER 256
+#define SUMMED_ALONE 32
 #define ROUND_ELEMENTS (4 * 1024 * 1024)
 #define PASS_ELEMENTS (64 * 1024)
 /* Panels that are copied together; bytes between rows that meet in the same lines of the first cache. */
@@ -255,7 +256,7 @@ int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const bool narrow = call->dtype == NORCH_FLOAT32;
     const bool any = plan->batch > 0; /* else the weight's gradient is zeros */
     if (any && is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
-    if (any && is_product(plan)) return (narrow ? run_tap_float32 : run_tap_float64)(call, plan, kind);
+    if (any && is_product(plan)) return (narrow ? run_tap_float32 : run_tap_float64)(plan, kind);
     if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
 #ifndef __wasm__
     if (any && narrow && kind == NR_CONV_FORWARD && pays_each_time_float32(call)) return forward_as_layer_float32(call);

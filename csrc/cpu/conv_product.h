@@ -2,9 +2,9 @@
  *
  *   y (out, positions) = weight (out, in) x (in, positions)          x = weight^T y          weight = sum of y x^T
  *
- * The first two are products of conv_panels.h, the third is one of matmul_isa.c, for each image, of tensors where they
- * lie. A stride leaves some positions of x, which are gathered first. Images of few positions are gathered for the
- * third, some beside each other, so that sums are long. */
+ * The first two are products of conv_panels.h, and for the third its panels are turned: of tensors where they lie. A
+ * stride leaves some positions of x, which are gathered first. Images of few positions are gathered for the third, some
+ * beside each other, so that sums are long. */
 
 /* A pass over planes: those of a tensor (images, channels, size), of which `seen` positions at a stride are gathered
  * to, or spread from, `packed`: (pieces, channels, each * area), where a piece has `each` images. */
@@ -85,74 +85,109 @@ static void NAME(sum_channels)(const nr_conv_plan *p) {
 
 /* ---- the gradient of the weight ------------------------------------------------------------------------ */
 
-/* pieces of images that are multiplied at a time, and whether x or y must be gathered */
-typedef struct NAME(pieces) {
-    int64_t each, round;
-    bool pack_x, pack_y;
-} NAME(pieces);
+/* Pieces, of `positions` each, whose products are summed one after the other into weights of all groups. */
+typedef struct NAME(tap_sums) {
+    const nr_conv_plan *p;
+    const T *x, *y;
+    int64_t pieces, positions, depth;
+    bool add;                     /* to what is there */
+    int64_t across, down, blocks; /* panels, and tiles, of a task; tasks in a row of these */
+    int64_t of_group, tasks;      /* tasks of a group of channels, and of all */
+    T *scratch;
+    int64_t scratch_size;
+    _Atomic int64_t next;
+} NAME(tap_sums);
 
-static NAME(pieces) NAME(cut)(const nr_conv_plan *p) {
-    const int64_t area = p->result[0] * p->result[1], channels = p->groups * (p->in + p->out);
-    NAME(pieces) cut;
-    cut.each = least(p->batch, greatest(1, SUMMED_TOGETHER / area));
-    const int64_t elements = cut.each * area * channels + p->groups * p->in * p->out;
-    cut.round = least(ceil_div(p->batch, cut.each), greatest(1, ROUND_ELEMENTS / elements));
-    cut.round = least(cut.round, PARTS_WANTED);
-    cut.pack_y = cut.each > 1;
-    cut.pack_x = cut.pack_y || p->size[0] != p->result[0] || p->size[1] != p->result[1];
-    return cut;
-}
-
-/* The products of some pieces of `positions`. */
-static nr_matmul_plan NAME(plan_product)(const nr_conv_plan *p, int64_t positions, int64_t pieces, T *x, T *y,
-                                         T *weight) {
-    nr_matmul_plan plan = {.alpha = 1, .batch_ndim = 2, .batch = {p->groups, pieces}};
-    const int64_t xs = p->in * positions, ys = p->out * positions, ws = p->in * p->out;
-    plan.m = p->out, plan.k = positions, plan.n = p->in;
-    plan.a = y, plan.a_row = positions, plan.a_col = 1;
-    plan.b = x, plan.b_row = 1, plan.b_col = positions;
-    plan.c = weight, plan.c_row = p->in;
-    const int64_t one[3] = {ws, ys, xs}; /* of a group of c, a and b */
-    for (int operand = 0; operand < 3; operand++) {
-        plan.batch_stride[operand][0] = one[operand];
-        plan.batch_stride[operand][1] = p->groups * one[operand];
+/* Some input channels become panels of positions, by squares, which meet rows of y where these lie. Rows of y that meet
+ * in the same lines of the cache are copied, for some panels at a time. */
+static void NAME(tap_task)(const NAME(tap_sums) * s, int64_t task, T *panels) {
+    const nr_conv_plan *p = s->p;
+    const int64_t group = task / s->of_group, at = task % s->of_group, tiles = ceil_div(p->out, TILE_ROWS);
+    const int64_t begin = at % s->blocks * s->across * PANEL_COLS, end = least(p->in, begin + s->across * PANEL_COLS);
+    const int64_t first = at / s->blocks * s->down, last = least(tiles, first + s->down), n = s->positions;
+    const bool copy = n * (int64_t)sizeof(T) % BAD_STRIDE == 0;
+    const int64_t together = copy ? s->across * PANEL_COLS : PANEL_COLS, steps = ceil_div(n, s->depth);
+    T *rows = panels + s->across * PANEL_COLS * s->depth;
+    for (int64_t step = 0; step < s->pieces * steps; step++) {
+        const int64_t q = step % steps * s->depth, count = least(s->depth, n - q);
+        const int64_t plane = step / steps * p->groups + group;
+        const T *x = s->x + plane * p->in * n + q, *y = s->y + plane * p->out * n + q;
+        for (int64_t j0 = begin; j0 < end; j0 += together) {
+            const int64_t j1 = least(end, j0 + together);
+            for (int64_t j = j0; j < j1; j += PANEL_COLS)
+                NAME(turn_lanes)(PANEL_COLS, panels + (j - j0) * count, count, x + j * n, n,
+                                 (int)least(PANEL_COLS, j1 - j));
+            for (int64_t t = first; t < last; t++) {
+                const int64_t row = t * p->out / tiles;
+                TARGET to = {.c_row = p->in, .rows = (int)((t + 1) * p->out / tiles - row), .add = s->add || step};
+                const T *a = copy ? rows : y + row * n;
+                if (copy) NAME(pack)(TILE_ROWS, rows, count, y + row * n, n, 1, to.rows);
+                for (int64_t j = j0; j < j1; j += PANEL_COLS) {
+                    to.cols = (int)least(PANEL_COLS, j1 - j);
+                    to.c = (T *)p->weight + (group * p->out + row) * p->in + j;
+                    TILES_OF_ROWS[to.rows - 1][to.cols > LANES](count, a, copy ? 1 : n, copy ? TILE_ROWS : 1,
+                                                                panels + (j - j0) * count, PANEL_COLS, &to);
+                }
+            }
+        }
     }
-    return plan;
 }
 
-static int32_t NAME(tap_weight)(const nr_call *call, const nr_conv_plan *p) {
+static void NAME(tap_worker)(void *context, int64_t worker) {
+    NAME(tap_sums) *s = context;
+    for (int64_t task; (task = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed)) < s->tasks;)
+        NAME(tap_task)(s, task, s->scratch + worker * s->scratch_size);
+}
+
+static int32_t NAME(run_sums)(NAME(tap_sums) * s) {
+    const nr_conv_plan *p = s->p;
+    const int64_t panels = ceil_div(p->in, PANEL_COLS), tiles = ceil_div(p->out, TILE_ROWS);
+    const double work = (double)(s->pieces * s->positions) * (double)(p->groups * p->out) * (double)p->in;
+    const int64_t threads = work < SERIAL_WORK ? 1 : nr_threads();
+    s->depth = NAME(panel_depth)(s->positions);
+    s->across = least(panels, PANELS_TOGETHER);
+    s->blocks = ceil_div(panels, s->across);
+    s->down = threads == 1 ? tiles : ceil_div(tiles, ceil_div(3 * threads, s->blocks * p->groups));
+    s->of_group = s->blocks * ceil_div(tiles, s->down);
+    s->tasks = p->groups * s->of_group;
+    const int64_t workers = least(threads, s->tasks);
+    s->scratch_size = (s->across * PANEL_COLS + ceil_div(TILE_ROWS, LANES) * LANES) * s->depth;
+    const size_t bytes = (size_t)(s->scratch_size * workers) * sizeof(T);
+    if (!(s->scratch = nr_scratch(bytes))) return no_scratch(bytes);
+    s->next = 0;
+    nr_parallel(workers, NAME(tap_worker), s);
+    nr_scratch_free(s->scratch, bytes);
+    return NORCH_OK;
+}
+
+/* Images of few positions are gathered beside each other, and so is what a stride leaves of x, in rounds. */
+static int32_t NAME(tap_weight)(const nr_conv_plan *p) {
     const int64_t area = p->result[0] * p->result[1], plane = p->size[0] * p->size[1];
-    const int64_t in = p->groups * p->in, out = p->groups * p->out, matrix = out * p->in;
-    const NAME(pieces) cut = NAME(cut)(p);
-    const int64_t positions = cut.each * area, step = cut.round * cut.each; /* images of a round */
-    const bool sum = p->batch > cut.each;
-    const int64_t x_size = cut.pack_x ? cut.round * in * positions : 0;
-    const int64_t y_size = cut.pack_y ? cut.round * out * positions : 0;
-    const size_t bytes = (size_t)(x_size + y_size + (sum ? cut.round * matrix : 0)) * sizeof(T);
-    T *scratch = bytes ? nr_scratch(bytes) : NULL, *parts = scratch ? scratch + x_size + y_size : NULL;
+    const int64_t in = p->groups * p->in, out = p->groups * p->out;
+    const int64_t each = area >= SUMMED_ALONE ? 1 : least(p->batch, ceil_div(SUMMED_TOGETHER, area));
+    const bool pack_x = each > 1 || plane != area, pack_y = each > 1;
+    const int64_t positions = each * area, elements = positions * (pack_x * in + pack_y * out);
+    const int64_t round = elements ? greatest(1, ROUND_ELEMENTS / elements) : p->batch, step = round * each;
+    const int64_t pieces = least(round, ceil_div(p->batch, each));
+    const size_t bytes = (size_t)(pieces * elements) * sizeof(T);
+    T *scratch = bytes ? nr_scratch(bytes) : NULL;
     if (bytes && !scratch) return no_scratch(bytes);
     int32_t status = NORCH_OK;
     for (int64_t image = 0; image < p->batch && status == NORCH_OK; image += step) {
-        NAME(pass) x = {.channels = in, .images = least(step, p->batch - image), .each = cut.each}, y = x;
+        NAME(pass) x = {.channels = in, .images = least(step, p->batch - image), .each = each}, y = x;
         y.channels = out;
         for (int d = 0; d < 2; d++) {
             x.size[d] = p->size[d], x.stride[d] = p->stride[d];
             y.size[d] = p->result[d], y.stride[d] = 1;
             x.seen[d] = y.seen[d] = p->result[d];
         }
-        x.tensor = (T *)p->x + image * in * plane, x.packed = cut.pack_x ? scratch : x.tensor;
-        y.tensor = (T *)p->y + image * out * area, y.packed = cut.pack_y ? scratch + x_size : y.tensor;
-        if (cut.pack_x) NAME(run_pass)(&x, NAME(gather_task));
-        if (cut.pack_y) NAME(run_pass)(&y, NAME(gather_task));
-        const int64_t pieces = ceil_div(x.images, cut.each);
-        nr_matmul_plan plan = NAME(plan_product)(p, positions, pieces, x.packed, y.packed, sum ? parts : p->weight);
-        nr_call product = *call;
-        product.plan = (void *)&plan;
-        product.kernel = NULL;
-        status = NR_ISA(nr_run_matmul)(&product);
-        for (int64_t part = 0; part < pieces && sum; part++) /* in their order */
-            for (int64_t i = 0; i < matrix; i++)
-                ((T *)p->weight)[i] = parts[part * matrix + i] + (image || part ? ((T *)p->weight)[i] : (T)0);
+        x.tensor = (T *)p->x + image * in * plane, x.packed = pack_x ? scratch : x.tensor;
+        y.tensor = (T *)p->y + image * out * area, y.packed = pack_y ? scratch + pieces * positions * in : y.tensor;
+        if (pack_x) NAME(run_pass)(&x, NAME(gather_task));
+        if (pack_y) NAME(run_pass)(&y, NAME(gather_task));
+        NAME(tap_sums) sums = {.p = p, .x = x.packed, .y = y.packed, .positions = positions, .add = image > 0};
+        sums.pieces = ceil_div(x.images, each);
+        status = NAME(run_sums)(&sums);
     }
     NAME(sum_channels)(p);
     if (scratch) nr_scratch_free(scratch, bytes);
@@ -162,8 +197,8 @@ static int32_t NAME(tap_weight)(const nr_call *call, const nr_conv_plan *p) {
 /* ---- forward, and the gradient of the input ------------------------------------------------------------ */
 
 /* Images in rounds, if a stride makes copies of them. */
-static int32_t NAME(run_tap)(const nr_call *call, const nr_conv_plan *p, nr_conv_kind kind) {
-    if (kind == NR_CONV_WEIGHT) return NAME(tap_weight)(call, p);
+static int32_t NAME(run_tap)(const nr_conv_plan *p, nr_conv_kind kind) {
+    if (kind == NR_CONV_WEIGHT) return NAME(tap_weight)(p);
     const int64_t area = p->result[0] * p->result[1], plane = p->size[0] * p->size[1], in = p->groups * p->in;
     if (area == plane) {
         const bool forward = kind == NR_CONV_FORWARD;
