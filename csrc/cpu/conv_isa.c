@@ -12,7 +12,7 @@
  * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
  * conv_depth.h (one channel to a group), conv_product.h with conv_panels.h (one tap) and conv_unfold.h (few positions)
  * have the loops, and are included once for each float type; conv_image.h has those of layers of recordings, with
- * conv_winograd.h for 3 x 3 taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix
+ * conv_winograd.h and conv_winograd_weight.h for 3 x 3 taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix
  * product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
 #include <stdatomic.h>
 #include <string.h>
@@ -242,6 +242,10 @@ static bool is_winograd(const nr_conv_plan *p) {
 #define TEMPLATE "conv_blocks.h"
 #define WANTED(kind, bits) (kind == 'f' && bits == 32)
 #include "each_dtype.h"
+
+#define TEMPLATE "conv_winograd_weight.h"
+#define WANTED(kind, bits) (kind == 'f' && bits == 32)
+#include "each_dtype.h"
 #endif
 
 bool NR_ISA(nr_conv_takes)(const nr_call *call, bool *from_planes) { return takes_float32(call, from_planes); }
@@ -257,6 +261,9 @@ int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     const bool any = plan->batch > 0; /* else the weight's gradient is zeros */
     if (any && is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
     if (any && is_product(plan)) return (narrow ? run_tap_float32 : run_tap_float64)(plan, kind);
+#ifndef __wasm__
+    if (any && narrow && kind == NR_CONV_WEIGHT && is_winograd(plan)) return winograd_of_weight_float32(plan);
+#endif
     if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
 #ifndef __wasm__
     if (any && narrow && kind == NR_CONV_FORWARD && pays_each_time_float32(call)) return forward_as_layer_float32(call);
