@@ -56,7 +56,7 @@ class MultiheadAttention:
 
 class RNNBase:
     def _all_weights(self: Any) -> list[list[str]]:
-        kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if self.bias else [])]
+        kinds = ["weight_ih", "weight_hh", *["bias_ih", "bias_hh"] * self.bias, *["weight_hr"] * bool(self.proj_size)]
         return [[kind + suffix for kind in kinds] for suffix in self._suffixes()]
 
     def _flat_weights_names(self: Any) -> list[str]:
@@ -75,8 +75,7 @@ class RNNBase:
             )
 
     def get_expected_hidden_size(self: Any, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
-        rows = int(batch_sizes[0]) if batch_sizes is not None else input.shape[0 if self.batch_first else 1]
-        return self.num_layers * (1 + self.bidirectional), rows, self.hidden_size
+        return *LSTM.get_expected_cell_size(self, input, batch_sizes)[:2], self.proj_size or self.hidden_size
 
     def check_hidden_size(
         self: Any, hx: Any, expected_hidden_size: Any, msg: str = "Expected hidden size {}, got {}"
@@ -88,8 +87,9 @@ class RNNBase:
         self.check_input(input, batch_sizes)
         expected = self.get_expected_hidden_size(input, batch_sizes)
         if isinstance(hidden, (tuple, list)):
+            of_cell = LSTM.get_expected_cell_size(self, input, batch_sizes)
             self.check_hidden_size(hidden[0], expected, "Expected hidden[0] size {}, got {}")
-            self.check_hidden_size(hidden[1], expected, "Expected hidden[1] size {}, got {}")
+            self.check_hidden_size(hidden[1], of_cell, "Expected hidden[1] size {}, got {}")
         else:
             self.check_hidden_size(hidden, expected)
 
@@ -102,7 +102,9 @@ class RNNBase:
 
 
 class LSTM:
-    get_expected_cell_size = RNNBase.get_expected_hidden_size
+    def get_expected_cell_size(self: Any, input: Any, batch_sizes: Any) -> tuple[int, int, int]:
+        rows = int(batch_sizes[0]) if batch_sizes is not None else input.shape[0 if self.batch_first else 1]
+        return self.num_layers * (1 + self.bidirectional), rows, self.hidden_size
 
 
 class ReduceLROnPlateau:

@@ -61,6 +61,17 @@ def _fused(gates: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, bias: Ten
     return (new_h,) if c is None else (new_h, new_c)
 
 
+def _projected(weight_hr: Tensor) -> Step:
+    """The step of an LSTM with proj_size: its h is multiplied by weight_hr."""
+
+    @autocast("- lower")
+    def step(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
+        h, c = lstm_step(gates, state, weight, bias)
+        return linear(h, weight_hr), c
+
+    return step
+
+
 # mode: (step, number of gates, number of tensors in the state)
 _MODES: dict[str, tuple[Step, int, int]] = {
     "RNN_TANH": (_tanh, 1, 1),
@@ -82,10 +93,13 @@ class _Recurrent(Module):
         super().__init__()
         self.mode, self.input_size, self.hidden_size, self.bias = mode, input_size, hidden_size, bias
 
-    def _add_weights(self, inputs: int, suffix: str, device: Any, dtype: DType | None) -> None:
+    def _add_weights(self, inputs: int, suffix: str, device: Any, dtype: DType | None, projected: int = 0) -> None:
         rows = _MODES[self.mode][1] * self.hidden_size
-        bias = rows if self.bias else None
-        shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, self.hidden_size), "bias_ih": bias, "bias_hh": bias}
+        bias: Any = rows if self.bias else None
+        shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, projected or self.hidden_size)}
+        shapes |= {"bias_ih": bias, "bias_hh": bias}
+        if projected:
+            shapes["weight_hr"] = projected, self.hidden_size
         add_parameters(self, device, dtype, **{name + suffix: shape for name, shape in shapes.items()})
 
     def _weights(self, suffix: str) -> list[Tensor]:
@@ -105,17 +119,18 @@ class _Recurrent(Module):
             raise ShapeError(f"{self._get_name()}: expected an input of {wanted}, got shape {tuple(input.shape)}")
 
     def _state(self, hx: Any, shape: tuple[int, ...], input: Tensor) -> State:
-        """hx as a checked tuple; zeros for None."""
-        count = _MODES[self.mode][2]
+        """hx as a checked tuple; zeros for None. shape: of each of its tensors, but for the size of a projected h."""
+        count, projected = _MODES[self.mode][2], getattr(self, "proj_size", 0)
+        shapes = [(*shape[:-1], projected) if projected else shape, shape][:count]
         if hx is None:
-            return (input.new_zeros(shape),) * count
+            return tuple(map(input.new_zeros, shapes)) if projected else (input.new_zeros(shape),) * count
         state = hx if count > 1 else (hx,)
         if not isinstance(state, (tuple, list)) or len(state) != count or not all(isinstance(x, Tensor) for x in state):
             wanted = "a tensor" if count == 1 else "a tuple of two tensors"
             raise TypeError(f"{self._get_name()}: hx must be {wanted}")
-        for x in state:
-            if tuple(x.shape) != shape:
-                raise ShapeError(f"{self._get_name()}: expected a state of shape {shape}, got {tuple(x.shape)}")
+        for x, of_state in zip(state, shapes, strict=True):
+            if tuple(x.shape) != of_state:
+                raise ShapeError(f"{self._get_name()}: expected a state of shape {of_state}, got {tuple(x.shape)}")
         return tuple(state)
 
 
@@ -127,7 +142,9 @@ class RNNBase(_Recurrent):
     Parameters of layer k: weight_ih_lk (gates * hidden_size, inputs), weight_hh_lk (gates * hidden_size, hidden_size),
     bias_ih_lk and bias_hh_lk (gates * hidden_size); with bidirectional also those with the suffix _reverse. dropout:
     the probability of dropout between layers. A PackedSequence (nn.utils.rnn) as input gives a PackedSequence, and the
-    last state of each sequence. proj_size raises NotImplementedError.
+    last state of each sequence. proj_size, of an LSTM alone and less than hidden_size: h is multiplied by a parameter
+    weight_hr_lk (proj_size, hidden_size) at each step, and so has this size in the result, in hx and in weight_hh_lk
+    (Sak et al. 2014); 0, the default, leaves h as it is.
     """
 
     def __init__(
@@ -150,15 +167,17 @@ class RNNBase(_Recurrent):
             raise ArgumentError(f"{name}: dropout is a probability, not {dropout}")
         if hidden_size < 1 or check_count(num_layers, f"{name}: num_layers", 1 << 16) < 1:
             raise ArgumentError(f"{name}: hidden_size and num_layers are positive, not {hidden_size} and {num_layers}")
-        if proj_size:
-            raise NotImplementedError(f"{name}: proj_size is not supported; apply a Linear to the result")
+        if not 0 <= proj_size < hidden_size:
+            raise ArgumentError(f"{name}: proj_size is 0 or more, and less than hidden_size, not {proj_size}")
+        if proj_size and mode != "LSTM":
+            raise ArgumentError(f"{name}: proj_size is an option of LSTM alone")
         if dropout and num_layers == 1:
             warnings.warn(f"{name}: dropout applies between layers, but there is one layer", stacklevel=3)
         self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
-        self.bidirectional, self.proj_size = bidirectional, 0
+        self.bidirectional, self.proj_size = bidirectional, proj_size
         for suffix in self._suffixes():
-            inputs = input_size if suffix.startswith("_l0") else hidden_size * (1 + bidirectional)
-            self._add_weights(inputs, suffix, device, dtype)
+            inputs = input_size if suffix.startswith("_l0") else (proj_size or hidden_size) * (1 + bidirectional)
+            self._add_weights(inputs, suffix, device, dtype, proj_size)
         self.reset_parameters()
 
     def _suffixes(self) -> Iterator[str]:
@@ -170,7 +189,8 @@ class RNNBase(_Recurrent):
     @property
     def all_weights(self) -> list[list[Any]]:
         """A list of the parameters of each layer and direction."""
-        return [[w for w in self._weights(suffix) if w is not None] for suffix in self._suffixes()]
+        lists = [[*self._weights(suffix), getattr(self, f"weight_hr{suffix}", None)] for suffix in self._suffixes()]
+        return [[w for w in weights if w is not None] for weights in lists]
 
     def flatten_parameters(self) -> None:
         """Does nothing; PyTorch compacts the memory of the weights here."""
@@ -210,7 +230,7 @@ class RNNBase(_Recurrent):
 
     def _layers(self, x: Tensor, sizes: list[int], state: State) -> tuple[Tensor, State]:
         """The output of the last layer and the final state of all, for x (T, B, inputs), or packed (sum of sizes,
-        inputs), and the state (runs, B, hidden_size)."""
+        inputs), and the state (runs, B, its size)."""
         starts = zip(*(s.unbind(0) for s in state), strict=True)
         ends: list[State] = []
         for layer in range(self.num_layers):
@@ -225,13 +245,13 @@ class RNNBase(_Recurrent):
         return x, tuple(stack(parts) for parts in zip(*ends, strict=True))
 
     def _run(self, x: Tensor, sizes: list[int], state: State, suffix: str) -> tuple[Tensor, State]:
-        """One layer in one direction: x (T, B, inputs) to (T, B, hidden_size), or both packed, and the final state.
+        """One layer in one direction: x (T, B, inputs) to (T, B, size of h), or both packed, and the final state.
         sizes: the number of sequences at each time step, which does not rise."""
-        step = _MODES[self.mode][0]
+        step = _projected(getattr(self, f"weight_hr{suffix}")) if self.proj_size else _MODES[self.mode][0]
         weight_ih, weight_hh, bias_ih, bias_hh = self._weights(suffix)
         packed, reverse = x.ndim == 2, suffix.endswith("_reverse")
         gates = linear(x, weight_ih, bias_ih)
-        if not packed and self.mode in ("LSTM", "GRU"):
+        if not packed and self.mode in ("LSTM", "GRU") and not self.proj_size:
             h, c = state if len(state) > 1 else (state[0], None)
             arguments: list[Any] = [gates, h, c, weight_hh, bias_hh, reverse]
             dtype = gates.dtype
@@ -265,7 +285,8 @@ class RNNBase(_Recurrent):
         return (cat if packed else stack)(outs[::-1] if reverse else outs), state
 
     def extra_repr(self) -> str:
-        defaults = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        defaults = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0}
+        defaults["bidirectional"] = False
         shown = {"input_size": self.input_size, "hidden_size": self.hidden_size}
         return format_options(shown | changed_options(self, defaults), unnamed=2)
 

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import itertools
 import weakref
 from typing import Any
 
@@ -95,6 +96,26 @@ def test_relu_and_dropout(torch: Any) -> None:
     assert [len(weights) for weights in layer.all_weights] == [4, 4] and layer.flatten_parameters() is None
 
 
+@pytest.mark.parametrize("options", OPTIONS)
+def test_projected_states_like_torch(torch: Any, options: str) -> None:
+    ours, theirs = pair(torch, "LSTM", 3, 4, **OPTIONS[options], proj_size=2)
+    assert [[w.shape for w in ws] for ws in ours.all_weights] == [[w.shape for w in ws] for ws in theirs.all_weights]
+    rng = np.random.default_rng(0)
+    runs = ours.num_layers * (1 + ours.bidirectional)
+    for batch, given in itertools.product(((2,), ()), (True, False)):
+        arrays = [rng.normal(size=(*batch, 5, 3) if ours.batch_first else (5, *batch, 3))]
+        arrays += [rng.normal(size=(runs, *batch, size)) for size in (2, 4) if given]
+        x, y = [of(a).requires_grad_() for a in arrays], [torch.tensor(a).requires_grad_() for a in arrays]
+        ours.zero_grad(), theirs.zero_grad()
+        same(ours, theirs, ours(x[0], x[1:] or None), theirs(y[0], y[1:] or None), x, y)
+    rows = rng.normal(size=(2, 5, 3))
+    x, y = of(rows).requires_grad_(), torch.tensor(rows, requires_grad=True)
+    ours.zero_grad(), theirs.zero_grad()
+    packs = [m.nn.utils.rnn.pack_padded_sequence(a, [3, 5], True, False) for m, a in ((norch, x), (torch, y))]
+    found, wanted = ours(packs[0]), theirs(packs[1])
+    same(ours, theirs, (found[0].data, found[1]), (wanted[0].data, wanted[1]), [x], [y])
+
+
 def test_it_learns_to_remember() -> None:
     """The first of four numbers, asked for at the end."""
     norch.manual_seed(0)
@@ -121,7 +142,14 @@ BAD: Any = [
     (lambda: nn.RNN(3, 4, nonlinearity="sin"), ValueError, "RNN: nonlinearity is 'tanh' or 'relu', not 'sin'"),
     (lambda: nn.LSTM(3, 0), ValueError, "hidden_size and num_layers are positive, not 0 and 1"),
     (lambda: nn.LSTM(3, 4, dropout=2), ValueError, "dropout is a probability, not 2"),
-    (lambda: nn.LSTM(3, 4, proj_size=2), NotImplementedError, "LSTM: proj_size is not supported"),
+    (lambda: nn.LSTM(3, 4, proj_size=4), ValueError, "proj_size is 0 or more, and less than hidden_size, not 4"),
+    (lambda: nn.LSTM(3, 4, proj_size=-1), ValueError, "proj_size is 0 or more, and less than hidden_size, not -1"),
+    (lambda: nn.GRU(3, 4, proj_size=2), ValueError, "GRU: proj_size is an option of LSTM alone"),
+    (
+        lambda: nn.LSTM(3, 4, proj_size=2)(X, (norch.ones(1, 2, 4),) * 2),
+        norch.ShapeError,
+        r"\(1, 2, 2\), got \(1, 2, 4",
+    ),
     (lambda: nn.LSTMCell(3, 4)(norch.ones(2, 3), (norch.ones(2, 4),)), TypeError, "a tuple of two tensors"),
     (lambda: nn.GRUCell(3, 4)(X), norch.ShapeError, "GRUCell: expected an input of 1 or 2 dimensions"),
 ]
