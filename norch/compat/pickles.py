@@ -166,7 +166,6 @@ ATTRIBUTES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     },
     "RNNBase": lambda layer, state: {"_all_weights": [[None]]},  # makes PyTorch list the weights
     "Upsample": lambda layer, state: {"name": state.get("name", type(layer).__name__)},
-    "ParameterDict": lambda layer, state: {"_keys": dict.fromkeys(layer)},
     "TransformerEncoderLayer": lambda layer, state: {"activation_relu_or_gelu": 0},  # no kernel of the whole layer
     "TransformerEncoder": lambda layer, state: dict.fromkeys(_NESTED, False),
 }

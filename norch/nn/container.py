@@ -205,15 +205,21 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
+def _described(value: Any) -> str:
+    if not isinstance(value, Tensor):
+        return f"Object of type: {type(value).__name__}"
+    kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    return f"{kind} containing: [{value.dtype!s} of size {'x'.join(map(str, value.shape))}]"
+
+
 class _OfParameters(_Container):
     _registry = "_parameters"
 
     def extra_repr(self) -> str:
-        return "\n".join(
-            f"({name}): Parameter containing: [{str(p.dtype)} of size {'x'.join(map(str, p.shape))}]"
-            for name, p in self._parameters.items()
-            if p is not None
-        )
+        return "\n".join(f"({name}): {_described(value)}" for name, value in self._named_items())
+
+    def _named_items(self) -> Iterable[tuple[str, Any]]:
+        raise NotImplementedError
 
 
 class ParameterList(_OfParameters):
@@ -250,6 +256,9 @@ class ParameterList(_OfParameters):
 
     def __iter__(self) -> Iterator[Any]:
         return iter([getattr(self, str(i)) for i in range(self._size)])
+
+    def _named_items(self) -> Iterable[tuple[str, Any]]:
+        return ((str(i), value) for i, value in enumerate(self))
 
     def __getitem__(self, index: int | slice) -> Any:
         chosen = list(self)[index]
@@ -333,57 +342,115 @@ class ModuleDict(_Dict):
 
 
 class ParameterDict(_OfParameters, _Dict):
-    """A dictionary of parameters that registers them; other tensors become parameters.
+    """A dictionary of parameters that registers them; other tensors become parameters, and what is no tensor, modules
+    among it, stays as it is. A plain dict is read in the order of its sorted names, as in PyTorch; an OrderedDict and
+    pairs in their own.
 
     >>> weights = norch.nn.ParameterDict({"scale": norch.ones(2)})
     >>> weights["scale"].requires_grad
     True
     """
 
-    def __init__(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None = None) -> None:
+    _keys: dict[str, None]  # the names, in the order of insertion
+
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
+        self._keys = {}
         self._update(parameters or ())
 
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, _as_parameter(value))
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.setdefault("_keys", dict.fromkeys(self._parameters))
 
-    def update(self, parameters: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]) -> None:
-        """Adds or replaces the parameters of a mapping, or of (name, parameter) pairs."""
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._keys))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"ParameterDict: a name is a string, not {type(key).__name__}")
+        if isinstance(value, Tensor):
+            self.register_parameter(key, _as_parameter(value))
+        else:
+            setattr(self, key, value)
+        self._keys[key] = None
+
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
+
+    def keys(self) -> Iterable[str]:
+        return self._keys.keys()
+
+    def values(self) -> Iterable[Any]:
+        return [getattr(self, key) for key in self._keys]
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return [(key, getattr(self, key)) for key in self._keys]
+
+    _named_items = items
+
+    def clear(self) -> None:
+        for key in self:
+            del self[key]
+
+    def _update(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        if isinstance(items, Mapping) and not isinstance(items, OrderedDict):
+            items = sorted(items.items(), key=lambda item: item[0])
+        super()._update(items)
+
+    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Adds or replaces the items of a mapping, or of (name, value) pairs."""
         self._update(parameters)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The parameter of that name, or default."""
+        """The item of that name, or default."""
         return self[key] if key in self else default
 
-    def setdefault(self, key: str, default: Tensor | None = None) -> Any:
-        """The parameter of that name, which is default if there was none."""
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The item of that name, which is default if there was none."""
         if key not in self:
-            self.register_parameter(key, None if default is None else _as_parameter(default))
+            self[key] = default
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Removes the last parameter, and returns its name and it. KeyError if there is none."""
+        """Removes the last item, and returns its name and it. KeyError if there is none."""
         for key in reversed(self):
             return key, self.pop(key)
         raise KeyError("popitem: the ParameterDict is empty")
 
     def copy(self) -> ParameterDict:
-        """Another ParameterDict of the same parameters."""
+        """Another ParameterDict of the same items."""
         return ParameterDict(self.items())
 
-    def fromkeys(self, keys: Iterable[str], default: Tensor) -> ParameterDict:
-        """Another ParameterDict, with default, or one parameter of it, under each name."""
-        return ParameterDict(dict.fromkeys(keys, _as_parameter(default)))
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+        """Another ParameterDict, with default, or a parameter of it, under each name."""
+        return ParameterDict([(key, default) for key in keys])
 
     def __reversed__(self) -> Iterator[str]:
         return reversed(list(self))
 
-    def __or__(self, other: Mapping[str, Tensor]) -> ParameterDict:
-        return ParameterDict({**dict(self.items()), **dict(other.items())})
+    def __or__(self, other: Any) -> ParameterDict:
+        both = self.copy()
+        both.update(other)
+        return both
 
-    def __ror__(self, other: Mapping[str, Tensor]) -> ParameterDict:
-        return ParameterDict({**dict(other.items()), **dict(self.items())})
+    def __ror__(self, other: Any) -> Any:
+        """A copy of other, a dict or what has its methods, with these items."""
+        both = other.copy()
+        both.update(self)
+        return both
 
-    def __ior__(self, other: Mapping[str, Tensor]) -> ParameterDict:
+    def __ior__(self, other: Any) -> ParameterDict:
         self._update(other)
         return self

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import weakref
 from collections import OrderedDict
 from typing import Any
@@ -74,6 +75,7 @@ def test_parameter_lists_and_dicts():
     many[1] = norch.ones(2, 3)
     assert [p.shape for p in many] == [(2,), (2, 3), (1,)] and list(many.state_dict()) == ["0", "1", "2"]
     assert "(1): Parameter containing: [norch.float32 of size 2x3]" in repr(many)
+    assert "(1): Object of type: int" in repr(nn.ParameterList([scale, 3]))
     named = nn.ParameterDict({"a": scale})
     named["b"] = norch.zeros(1)
     assert list(named) == list(named.keys()) == ["a", "b"] and "a" in named and dict(named.items())["a"] is scale
@@ -505,6 +507,21 @@ def as_a_dict(lib):
     both = p | {"z": lib.ones(1)}
     p |= {"b": lib.ones(4)}
     said += [list(both), type(both) is type(p), list(({"z": a}) | p), p["b"].shape[0], both["b"].shape[0]]
+    said += [type({"z": a} | p) is dict, filled["x"] is filled["y"], len(list(filled.parameters()))]
+    p.update({"z": lib.ones(1), "n": 3, "k": "text", "e": None})
+    p["m"] = lib.nn.Linear(1, 2)
+    said += [
+        list(p),
+        [v for v in p.values() if not isinstance(v, (lib.Tensor, lib.nn.Module))],
+        p.pop("n"),
+        [name for name, _ in p.named_parameters()],
+    ]
+    p.update(OrderedDict(zz=lib.ones(1), za=lib.ones(1)))
+    said += [list(p), len(p), "n" in p, list(lib.nn.ParameterDict([("q", 1), ("b", lib.ones(1))]))]
+    loaded = pickle.loads(pickle.dumps(p))
+    said += [list(loaded), loaded["k"], loaded["zz"].shape[0], list(copy.deepcopy(p)), list(p.state_dict())]
+    said += [re.findall(r"\((.*?)\): (Object of type: \w+|Parameter)", repr(p))]
+    del p["m"]
     p.clear()
     with pytest.raises(KeyError):
         p.popitem()
