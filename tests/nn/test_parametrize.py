@@ -266,3 +266,63 @@ def test_errors(call: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
     assert not parametrize.is_parametrized(LINEAR) and len(LINEAR.state_dict()) == 2
+
+
+@pytest.mark.parametrize("trivialized", [True, False])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3)])
+@pytest.mark.parametrize("kind", ["matrix_exp", "cayley", "householder", None])
+def test_orthogonal_weights_like_torch(torch: Any, kind: Any, shape: Any, trivialized: bool) -> None:
+    array = np.random.default_rng(0).normal(size=shape)
+    made = []
+    for lib in (norch, torch):
+        layer = lib.nn.Module()
+        layer.weight = lib.nn.Parameter(of(array) if lib is norch else torch.tensor(array))
+        lib.nn.utils.parametrizations.orthogonal(layer, "weight", kind, use_trivialization=trivialized)
+        made.append(layer)
+    ours, theirs = made
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    tall = shape[-2] > shape[-1]
+    q = ours.weight.detach()
+    unit = norch.eye(min(shape[-2:]), dtype=norch.float64, device=DEVICE)
+    assert_close(q.mT @ q if tall else q @ q.mT, unit.expand(*shape[:-2], *unit.shape), rtol=1e-12, atol=1e-12)
+    if shape == (4, 4):  # then the rows that complete a base are not random
+        for name, value in theirs.state_dict().items():
+            assert_close(ours.state_dict()[name], of(value.numpy()), rtol=1e-12, atol=1e-12)
+    values = {name: np.random.default_rng(1).normal(size=tuple(x.shape)) for name, x in theirs.state_dict().items()}
+    of_householder = kind == "householder" or (kind is None and shape != (4, 4))
+    if of_householder:  # with the signs that the diagonal has
+        key = "parametrizations.weight.original"
+        values[key] = np.tril(values[key], -1) if tall else np.triu(values[key], 1)
+        signs = np.sign(theirs.state_dict()[key].numpy())
+        values[key] += signs * (np.arange(shape[-2])[:, None] == np.arange(shape[-1]))
+    ours.load_state_dict({name: of(value) for name, value in values.items()})
+    theirs.load_state_dict({name: torch.tensor(value) for name, value in values.items()})
+    assert_close(ours.weight.detach(), of(theirs.weight.detach().numpy()), rtol=1e-10, atol=1e-12)
+    for layer in made:
+        layer.weight[..., 0].sin().sum().backward()
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert_close(a.grad, of(b.grad.numpy()), rtol=1e-9, atol=1e-11)
+
+
+def test_orthogonal_weights_that_are_set(torch: Any) -> None:
+    array = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    for lib in (norch, torch):
+        orthogonal = lib.nn.utils.parametrizations.orthogonal
+        for kind, trivialized in (("cayley", True), ("householder", True), ("householder", False)):
+            layer = orthogonal(lib.nn.Linear(4, 4).double(), orthogonal_map=kind, use_trivialization=trivialized)
+            layer.weight = lib.tensor(array)
+            assert np.abs(layer.weight.detach().numpy() - array).max() < 1e-12
+            with pytest.raises(ValueError):
+                layer.weight = lib.ones(3, 4)
+        layer = orthogonal(lib.nn.Linear(4, 4), orthogonal_map="cayley", use_trivialization=False)
+        with pytest.raises(NotImplementedError):
+            layer.weight = lib.tensor(array)
+        unitary = lib.nn.Module()
+        unitary.weight = lib.nn.Parameter(lib.randn(3, 3, dtype=lib.complex128))
+        assert lib.allclose((w := orthogonal(unitary).weight).mH @ w, lib.eye(3, dtype=lib.complex128))
+        with pytest.raises(ValueError):
+            orthogonal(lib.nn.Linear(3, 3), "bias")
+        with pytest.raises(ValueError):
+            orthogonal(lib.nn.Linear(3, 3), "none")
+        with pytest.raises(ValueError):
+            orthogonal(lib.nn.Linear(3, 3), orthogonal_map="givens")

@@ -1,9 +1,9 @@
-"""Weight and spectral normalization as parametrizations (`norch.nn.utils.parametrize`)."""
+"""Orthogonal weights, weight and spectral normalization as parametrizations (`norch.nn.utils.parametrize`)."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._package.exports import publish
 from ...autograd import no_grad
@@ -14,7 +14,10 @@ from ..functional import normalize
 from ..module import Module
 from .parametrize import register_parametrization
 
-__all__ = ["spectral_norm", "weight_norm"]
+if TYPE_CHECKING:
+    from ..extras.orthogonal import orthogonal
+
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 def norms(v: Tensor, dim: int | None) -> Tensor:
@@ -147,4 +150,4 @@ def spectral_norm(
     return register_parametrization(module, name, norm)
 
 
-publish(globals())
+publish(globals(), {"...extras.orthogonal": "orthogonal"})

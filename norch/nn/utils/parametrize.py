@@ -6,7 +6,7 @@ A module with a parametrization gets a subclass of its class, created once per c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -53,7 +53,9 @@ class ParametrizationList(ModuleList):
         value: Any = original
         with no_grad():
             for module in reversed(modules):
-                value = module.right_inverse(value) if hasattr(module, "right_inverse") else value
+                if hasattr(module, "right_inverse"):
+                    with suppress(NotImplementedError):  # then the value is the first original, as without one
+                        value = module.right_inverse(value)
         self.is_tensor = isinstance(value, Tensor)
         if self.is_tensor:
             if value is not original:
