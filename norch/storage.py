@@ -48,6 +48,9 @@ class Storage:
         assert storage is not None  # as pages are aligned
         return storage
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def __getitem__(self, index: Any) -> Any:
         """A byte; for a slice without steps the Storage of these bytes, which shares their memory."""
         if isinstance(index, slice):

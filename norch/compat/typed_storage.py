@@ -67,6 +67,9 @@ class TypedStorage:
         """The number of bytes."""
         return self._elements.nbytes
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> int:
         """The bytes of an element."""
         return self._elements.element_size()

@@ -5,6 +5,7 @@ backward.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from .. import cuda
@@ -45,14 +46,19 @@ def checkpoint(
     function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
     """function(*args, **kwargs): a tensor, or a tuple or list with tensors. Only the arguments are kept; backward calls
-    function a second time, in the same autocast and with the same random numbers if preserve_rng_state.
+    function a second time, in the same autocast and with the same random numbers if preserve_rng_state. context_fn()
+    gives two contexts, one for each of the calls.
 
-    Gradients also reach leaves that function uses beside its arguments. use_reentrant has no effect; the implementation
-    is PyTorch's for use_reentrant=False.
+    Gradients also reach leaves that function uses beside its arguments. use_reentrant, determinism_check, debug and
+    early_stop have no effect; the implementation is PyTorch's for use_reentrant=False.
 
     >>> from norch.utils.checkpoint import checkpoint
     >>> x = norch.zeros(2, requires_grad=True)
@@ -67,14 +73,16 @@ def checkpoint(
         return [result] if kind[0] is None else list(result)
 
     def recompute() -> list[Any]:
-        with enable_grad(), using(setting.changed(cache={})), fork_rng(enabled=preserve_rng_state):
+        with enable_grad(), using(setting.changed(cache={})), fork_rng(enabled=preserve_rng_state), again:
             if preserve_rng_state:
                 set_rng_state(state)
             return call()
 
     kind: list[Any] = [None]
     state, start, setting = get_rng_state(), next_seq(), current()
-    outs = call()
+    first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
+    with first:
+        outs = call()
     nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
     inside, leading = region([node for node in nodes if node is not None], start)
     if inside and is_grad_enabled():
