@@ -329,3 +329,19 @@ def of_a_tree(lib: Any) -> list[Any]:
 
 def test_structures_and_keys_of_trees(torch: Any) -> None:
     assert of_a_tree(norch) == of_a_tree(torch)
+
+
+def printed(lib: Any) -> list[Any]:
+    module, x = importlib.import_module(f"{lib.__name__}._tensor_str"), lib.tensor([0.123456, 2.0])
+    before = module.get_printoptions()
+    with module.printoptions(precision=2, sci_mode=False):
+        said = [str(x), module.PRINT_OPTS.precision, module.get_printoptions()]
+    assert module.get_printoptions() == before
+    module.PRINT_OPTS.precision = 1
+    said.append(str(x))
+    lib.set_printoptions(profile="default")
+    return [*said, str(x), module.get_printoptions()]
+
+
+def test_options_of_printing(torch: Any) -> None:
+    assert printed(norch) == printed(torch)
