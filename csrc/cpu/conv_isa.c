@@ -262,12 +262,14 @@ int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     if (any && is_depthwise(plan, kind, narrow)) return (narrow ? run_depth_float32 : run_depth_float64)(plan, kind);
     if (any && is_product(plan)) return (narrow ? run_tap_float32 : run_tap_float64)(plan, kind);
 #ifndef __wasm__
+    adjoint_float32 adjoint;
     if (any && narrow && kind == NR_CONV_WEIGHT && is_winograd(plan)) return winograd_of_weight_float32(plan);
+    if (any && narrow && kind == NR_CONV_INPUT && is_winograd(plan) && find_adjoint_float32(call, &adjoint))
+        return input_as_layers_float32(call, &adjoint);
 #endif
     if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
 #ifndef __wasm__
     if (any && narrow && kind == NR_CONV_FORWARD && pays_each_time_float32(call)) return forward_as_layer_float32(call);
-    adjoint_float32 adjoint;
     if (any && narrow && kind == NR_CONV_INPUT && find_adjoint_float32(call, &adjoint))
         return input_as_layers_float32(call, &adjoint);
 #endif
