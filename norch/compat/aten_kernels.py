@@ -30,7 +30,7 @@ def convolution(
 def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> Any:
     """(F.layer_norm(), the means, the inverse standard deviations)."""
     dims = tuple(range(-len(normalized_shape), 0))
-    mean, scale = _statistics(input, dims, eps)
+    mean, scale = _statistics(input.detach(), dims, eps)
     return F.layer_norm(input, tuple(normalized_shape), weight, bias, eps), mean, scale
 
 
@@ -44,7 +44,7 @@ def native_group_norm(
     group: int,
     eps: float,  # noqa: N803
 ) -> Any:
-    """(F.group_norm(), the means, the inverse standard deviations (N, group))."""
+    """(F.group_norm(), the means, the inverse standard deviations (N, group)), of which PyTorch differentiates all."""
     mean, scale = _statistics(input.reshape(N, group, C // group * HxW), -1, eps)
     return F.group_norm(input, group, weight, bias, eps), mean.squeeze(-1), scale.squeeze(-1)
 
@@ -56,12 +56,11 @@ def native_batch_norm(
     """(F.batch_norm(), and in training the means and the inverse standard deviations of the channels)."""
     mean = scale = input.new_empty(0)
     if training:
-        mean, scale = (x.flatten() for x in _statistics(input, (0, *range(2, input.ndim)), eps))
+        mean, scale = (x.flatten() for x in _statistics(input.detach(), (0, *range(2, input.ndim)), eps))
     return F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps), mean, scale
 
 
 def _statistics(x: Tensor, dims: Any, eps: float) -> tuple[Tensor, Tensor]:
-    x = x.detach()
     return x.mean(dims, keepdim=True), (x.var(dims, correction=0, keepdim=True) + eps).rsqrt()
 
 

@@ -209,6 +209,16 @@ def test_operators_called_by_name(name: str, make: Any) -> None:
         np.testing.assert_allclose(mine.reshape(theirs.shape), theirs, rtol=1e-10, atol=1e-12)
 
 
+def test_gradients_of_all_results_of_native_group_norm(torch: Any) -> None:
+    found = []
+    for lib in (norch, torch):
+        x = _drawn(lib, np.random.default_rng(0), 2, 4, 5).requires_grad_()
+        results = lib.ops.aten.native_group_norm(x, None, None, 2, 4, 5, 2, 1e-5)
+        sum((result * result.detach().cos()).sum() for result in results).backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-9)
+
+
 def test_names_of_operators() -> None:
     aten = norch.ops.aten
     for op, text in ((aten.add, "aten.add"), (aten.add.Tensor, "aten.add.Tensor")):
