@@ -61,7 +61,7 @@ test: $(VENV)/ready-test $(STUBS)  ## the test suite, sampled where tests repeat
 # tests/parts.py chooses the tests, for float32 alone. pytest caches its rewritten tests, which saves 7 CPU seconds a
 # process.
 FAST = $(if $(PART),,NORCH_TEST_PART=fast NORCH_TEST_TORCH=0) NORCH_TEST_DTYPES=$${NORCH_TEST_DTYPES-float32}
-test-fast: $(VENV)/ready-test  ## some tests of everything, to run while editing, in some CPU minutes; PART=autograd: all tests of a folder
+test-fast: $(VENV)/ready-test  ## some tests of everything, to run while editing, in 1.5 CPU minutes; PART=autograd: all tests of a folder
 	$(Q)PYTHONDONTWRITEBYTECODE= $(FAST) $(PYTEST) -q -m "not slow" $(PART:%=tests/%) $(ARGS)
 
 CLANG_FORMAT = $(VENV)/bin/python -c 'import clang_format; clang_format.clang_format()'
