@@ -4,7 +4,7 @@
  * recomputes the scores, as on the CPU.
  *
  *   a part: items x R queries      scratch, up to SCORES_BYTES        out
- *     Q (R, E)  x  K^T (E, S)  ->  scores (R, S) -softmax-> P    ->   P V (R, V)      three launches: product, rows, product
+ *     Q (R, E)  x  K^T (E, S)  ->  scores (R, S) -softmax-> P    ->   P V (R, V)      launches: product, rows, product
  *                                  a team of threads a row (rows.cuh); 0 for keys behind a causal query
  *   backward, from g:
  *     P again;  D = g V^T;  dS = scale P (D - the sum of P D);  dQ = dS K;  dK += dS^T Q;  dV += P^T g

@@ -1,9 +1,9 @@
 /* attention_fused: attention whose scores never leave the registers, forward and backward, on tensor cores. Everything
  * is computed in one order, without atomic sums: equal inputs give equal bits.
  *
- *   forward, a block of 64 queries:      for each tile of keys:   S = Q K^T -> P = exp(S - top), sum += P, O += P V
- *   backward, a block of 64 queries:     for each tile of keys:   S = Q K^T, D = G V^T -> dS = P (D - delta); dQ += dS K
- *   backward, a block of 64 keys:        for each tile of queries: the same, transposed;    dV += P^T G; dK += dS^T Q
+ *   forward, a block of 64 queries:     for each tile of keys:   S = Q K^T -> P = exp(S - top), sum += P, O += P V
+ *   backward, a block of 64 queries:    for each tile of keys:   S = Q K^T, D = G V^T -> dS = P (D - delta), dQ += dS K
+ *   backward, a block of 64 keys:       for each tile of queries: the same, transposed;    dV += P^T G; dK += dS^T Q
  *
  *   one warp:  16 rows of the block, all of a tile's columns; lane (g, t) has rows g and g + 8 (mma.cuh)
  *   shared     +- rows of the block -+-- tile r --+- tile r + 1 -+     the next tile is copied while this one is used;

@@ -1,13 +1,13 @@
 /* batch_norm: channels made to have mean 0 and variance 1, and the gradients of that. A block takes `width`
  * neighbouring channels of some samples; its threads stay each in one channel.
  *
- *   long planes    sample 0 [ t0 t0 t0 t0 | t1 t1 t1 t1 | ...        width 1: all threads go along the planes of a channel, one
+ *   long planes    sample 0 [ t0 t0 t0 t0 | t1 t1 t1 t1 | ...        width 1: all threads take a channel's planes, one
  *                  sample 1   .. t254 ..  | t255 ..     | t0 ...     after the other, 16 bytes an access
- *   short planes   sample 0 [ t0 | t1 | ... of all its channels      a thread an element of a sample's channels, so that accesses
- *                  sample 1 [ t32| t33| ...                          are as long as they can be; its rows are some samples apart
+ *   short planes   sample 0 [ t0 | t1 | ... of all its channels      a thread an element of a sample's channels:
+ *                  sample 1 [ t32| t33| ...                          long accesses; its rows are some samples apart
  *
  *   sum            [ part 0 | part 1 | ... ]    a block writes some sums over its part of a channel's samples
- *   apply          a block adds up the parts of its channels, in order, and goes through its part again, the last part first:
+ *   apply          a block adds up the parts of its channels, in order, and takes its part again, the last part first:
  *                  that is what the second cache still holds. Where there is one part only, both are one kernel
  *
  * Forward, sums are taken about a first element: of d = x - x0 and of d^2, so that nothing cancels (Chan, Golub and

@@ -2,7 +2,7 @@
  * the text of chain_source.cu together with the headers that the other kernels are made of, which travel in this
  * library as strings (chain_headers.inc, by mk/cuda.mk).
  *
- *   steps of the chain -> kernel in memory -> or: text -> file of the cache -> or: NVRTC -> machine code -> driver -> kernel
+ *   steps of the chain -> kernel in memory -> or: text -> file of the cache -> or: NVRTC -> code -> driver -> kernel
  *
  * A chain is compiled when it first runs, and never while a graph is captured. Where a step fails chains run in the
  * kernels that walk them (chain_dtype.cu), with the same bits, as both are compiled without contraction; the reason is

@@ -1,7 +1,7 @@
 /* chain_dtype: the kernels of chains that compute on one dtype. Compiled once a dtype.
  *
  *   elements   a thread takes one element through all steps
- *   rows       [ row: t0 t1 .. t255 t0 t1 .. | row ... ]   a block has whole rows, and takes them through a phase of steps:
+ *   rows       [ row: t0 t1 .. t255 t0 t1 .. | row ... ]   a block takes whole rows through a phase of steps:
  *              calls of each element | a reduction of each row | calls of each row | calls of each element ...
  *
  * Between two steps an element lies in a register of the chain: a numbered word of each thread in shared memory.

@@ -37,8 +37,7 @@ struct correlation {
     int64_t out_group, out_plane, out_row, out_column;
     bool out_wide;  /* 16 bytes of a row of positions may be written at once */
     bool out_whole; /* every element of the output is written */
-    bool
-        adjoint; /* what lies outside the source takes no part, rather than being 0: it makes no NaN of an infinite weight */
+    bool adjoint;   /* what lies outside the source takes no part: a 0 would make NaN of an infinite weight */
     phase_rows phases;
 };
 

@@ -2,8 +2,8 @@
  * strides 1 and 2. Memory bounds them, so that a thread computes a run of four neighbours of a row and
  * keeps in registers what these share:
  *
- *   x   o o o o o o            y   4 neighbours       forward  each row of x is read once for all of the run's taps in it
- *       o o o o o o   <-->                            weight   a thread keeps the sums of all taps, over every run that it
+ *   x   o o o o o o            y   4 neighbours       forward  each row of x is read once for all taps of the run
+ *       o o o o o o   <-->                            weight   a thread keeps the sums of all taps over runs that it
  *       o o o o o o                                            gets of some samples; a block adds those of its threads
  *
  * The parts of the weight, one for some samples, are added in order. */

@@ -4,7 +4,7 @@
  *                      32 rows a round                  a block: BM channels x BN positions, 4 warps, 2 or 3
  *                 +------- BN positions -------+        stages: while a round is multiplied, the next are copied.
  *    weights      |  x, a position a thread:   |        A round sums from zero and is then added in float32:
- *   +-------+     |  a row is a tap of a       |        tensor cores cut their sums, which over many rounds would drift.
+ *   +-------+     |  a row is a tap of a       |        tensor cores cut their sums, which would drift in time.
  *   |  BM   |     |  channel, read where the   |
  *   +-------+     |  position sees it, or 0    |
  *                 +----------------------------+

@@ -2,10 +2,10 @@
  *
  *                          32 positions a round        a block: BM channels of y x BN columns, 4 warps, 3 stages, as in
  *     BN columns   +--------------------------+        conv_mma.cu; columns are taps of channels of x:
- *                  |  x, seen through the tap |          by tap    32 columns are one tap of 32 channels, and a thread looks
+ *                  |  x, seen through the tap |          by tap    32 columns are a tap of 32 channels: a thread looks
  *                  +--------------------------+                    once whether its position sees the tap
- *     BM channels  |  y                       |          by table  as the weight has them: a table in shared memory says
- *                  +--------------------------+                    where each column reads
+ *     BM channels  |  y                       |          by table  as the weight has them; a table in shared memory
+ *                  +--------------------------+                    says where each column reads
  *                                                        wide      one tap at stride 1: four positions a copy
  *
  * Positions lie along the rows of both in shared memory. There are few tiles and many positions: these are

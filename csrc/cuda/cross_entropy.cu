@@ -3,8 +3,8 @@
  *   rows      a team of threads each. 16 bytes an access, whatever the length of a row: the team begins at the last
  *             multiple of 16 bytes before it
  *             .. row 0 | 0 1 2 3 | 4 5 6 7 | ... | n-1 row 1 ..
- *   forward   each thread keeps the largest of its elements, and the sum of exp(x - that), which it scales when a larger one comes
- *             (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); the team joins them in order.
+ *   forward   each thread keeps its largest element, and the sum of exp(x - that), scaled when a larger one comes
+ *             (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018); a team joins them in order.
  *             Losses that are reduced are added up by one block afterwards
  *   backward  out = (exp(x - top - log_sum) - [i = target]) g
  *   nll       a thread for each loss, and for each element of the gradient */

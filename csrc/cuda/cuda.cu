@@ -2,7 +2,7 @@
  * and the one runner that every family is called through.
  *
  *   stream       | kernel of a | a is freed | b takes its memory | kernel of b | ...     one a device
- *   600 bytes    their class, 640: waiting -> block -> block                             up to LARGEST_KEPT, as in cpu/cpu.c
+ *   600 bytes    their class, 640: waiting -> block -> block                             to LARGEST_KEPT, as in cpu.c
  *   2 MiB        cudaMallocAsync, whose pool keeps what is freed                         above
  *
  * Calls, copies and frees happen in the order of the stream, so freed memory can be used again at once: by the stream

@@ -1,12 +1,12 @@
 /* matmul_16bit: products of float16 and bfloat16 matrices on tensor cores, by mma.sync (mma.cuh);
  * and which kernel computes a product.
  *
- *   B  BK [ stage 0 ][ stage 1 ][ stage 2 ]      Copies of later stages are under way while a stage is multiplied. A warp
+ *   B  BK [ stage 0 ][ stage 1 ][ stage 2 ]      Later stages are copied while a stage is multiplied. A warp
  *        +----------------------------------+    computes WM x WN of the block's BM x BN sums, k16 at a time, and loads
  *   A BM | WM x WN  |  warp 1  |            |    the registers of the next k16 meanwhile.
  *        +----------+----------+            |
  *        |  warp 2  |  warp 3  |            |    Rows of a stage are of the dense direction, in chunks of 16 bytes, the
- *        +----------------------------------+    chunk's number XORed with the row's: those that a warp reads or writes at
+ *        +----------------------------------+    chunk's number XORed with the row's: those that a warp accesses at
  *                                                once lie in different banks of shared memory.
  *
  * Where C has few tiles, k is cut (blockIdx: part), and add_parts adds the parts in order.

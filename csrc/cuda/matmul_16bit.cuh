@@ -1,6 +1,6 @@
-/* matmul_16bit: what the kernels of float16 and bfloat16 products share, and of float32 ones by wgmma: their arguments, the
- * order of tiles, and how sums become elements of C. Sums are float32, the bias is added to them, relu applied where it is the
- * epilogue, and the result is rounded once; other activations come after that, as epilogue.cuh says.
+/* matmul_16bit: what the kernels of float16 and bfloat16 products share, and of float32 ones by wgmma: their arguments,
+ * the order of tiles, and how sums become elements of C. Sums are float32, the bias is added to them, relu applied if
+ * it is the epilogue, and the result is rounded once; other activations come after that, as epilogue.cuh says.
  *
  *   matmul_16bit.cu    which kernel; those by mma.sync, for compute capability 8.0 and later; the parts of a sum
  *   matmul_wgmma.cu    those by wgmma, for 9.0

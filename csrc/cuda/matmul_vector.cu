@@ -4,7 +4,7 @@
  *   rows dense       a warp reads two rows of the matrix: k ------->       its lanes' sums are added by shuffles;
  *                    of few long rows, a block each                        and then its warps', in order
  *   columns dense    a warp reads a row of 32 W columns at a time, a block's warps in turns:
- *                        | | | |  k                                        a lane has W sums; the warps' are added in order
+ *                        | | | |  k                                        a lane has W sums; warps' are added in order
  *                        v v v v
  *
  * x B is B transposed times x. Where this gives too few blocks, k is cut into parts. */

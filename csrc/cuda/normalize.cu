@@ -2,7 +2,7 @@
  * backward, as on the CPU. Rows of E are computed in T, which E is, or which has wider elements (rows.cuh).
  *
  *   rows      a team of threads each, which hold it in registers (rows.cuh): mean, squares about it, out
- *   weight    x, g  [ part 0 of the samples ]  a block takes 32 packs of columns of a part: each lane a pack of columns,
+ *   weight    x, g  [ part 0 of the samples ]  a block takes 32 packs of columns of a part: each lane one pack,
  *                   [ part 1                ]  each warp every NR_WARPS-th sample; warps combine in shared memory
  *             out   part 0 + part 1 + ...      in order, parts being cut by shape alone
  *   channels  row [ c0 c0 c0 | c1 c1 c1 | ... ]  a weight for several elements: the team that has the row in the caches

@@ -4,7 +4,7 @@
  *   dense     [ thread 0: x x x x | thread 1: x x x x | ...     neighbours, up to 16 bytes an access (2-byte dtypes: 8)
  *   runs      row 0 [ thread 0: x x x x | thread 1: ... ]       strided, but its rows are made of such accesses
  *             row 1 [ ...                               ]
- *   strided   thread i: element i, its position by division     from the innermost loop to the outermost (nest, cuda.cuh)
+ *   strided   thread i: element i, its position by division     from the innermost loop outwards (nest, cuda.cuh)
  *
  * Neighbouring threads touch neighbours, a warp few lines of memory: CUDA C++ Best Practices Guide,
  * "Coalesced Access to Global Memory". */

@@ -6,7 +6,7 @@
  *   sweep 0   x          -> keys and places  [ digit 0      | digit 1    | ... ]
  *   sweep 1   keys ...   -> keys and places, in the other buffer;  the last sweep writes indices and values
  *
- *   status    tile 0: 5 5 ready | tile 1: own count 3 | tile 2: own count 4 | tile 3 adds 4, 3, and then 5: 12 before it
+ *   status    tile 0: 5 5 ready | tile 1: own count 3 | tile 2: own count 4 | tile 3 adds 4, 3 and then 5: 12 before it
  *
  * A tile takes its number when it begins, so that those before it have begun, and none waits for one that cannot run. A
  * digit in which all keys of a lane agree costs nothing: its blocks leave at once.

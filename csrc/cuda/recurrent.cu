@@ -1,7 +1,7 @@
 /* recurrent: a step of an LSTM or a GRU behind its matrix products, forward and backward, in one kernel; the formulas
  * are those of cells.h, which the CPU shares.
  *
- *   from_x, from_h   a row   [ gate 0: size | gate 1 | gate 2 | gate 3 ]    a thread a unit: neighbours read neighbours,
+ *   from_x, from_h   a row   [ gate 0: size | gate 1 | gate 2 | gate 3 ]    a thread a unit; neighbours read neighbours
  *   kept             a row   [ i            | f      | n      | o      ]    a gate at a time */
 #include "../families/recurrent.h"
 #include "cuda.cuh"

@@ -3,10 +3,10 @@
  * do not depend on chance.
  *
  *   a thread's elements --steps--> its state, in registers     four to eight loads under way at once
- *   along     t0 .. t31 --merge, halves on halves, by shuffles--> a state a warp --shared memory--> one, of warps in order
+ *   along     t0 .. t31 --merge, halves on halves, by shuffles--> a state a warp --shared memory--> one, warps in order
  *   across    members of a team, apart in the block --merge, halves on halves, in shared memory--> one
  *   columns   the same, a thread with as many neighbouring outputs as 16 bytes hold
- *   narrow    short rows, side by side: memory --16 bytes a thread--> shared memory --a row, or a part, a thread--> state
+ *   narrow    short rows, side by side: memory --16 bytes a thread--> shared memory --a row or part a thread--> state
  *   reduce.cu has the picture of what each thread takes, reduce_rows.cuh the order in rows */
 #include "reduce.cuh"
 #include "reduce_rows.cuh"

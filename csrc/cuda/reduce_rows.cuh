@@ -3,7 +3,7 @@
  * that both give the same bits. What includes this is compiled without contraction, as formulas.cuh says.
  *
  *   take        t0 t1 .. t7 | t0 t1 .. t7 | ...                 each team-th element, four to eight at once
- *   take_wide   t0 t0 t0 t0 t1 t1 t1 t1 .. | t0 t0 t0 t0 ...    as many neighbours as 16 bytes hold, four such runs at once
+ *   take_wide   t0 t0 t0 t0 t1 t1 t1 t1 .. | t0 t0 t0 t0 ...    neighbours in 16 bytes, four such runs at once
  *   step by step, in the order of take, where rows are narrow
  *   merge       t0 .. t31 --halves on halves, by shuffles--> a state a warp --shared memory--> one, of warps in order
  *

@@ -1,6 +1,6 @@
 /* scan: running sums, products and extremes along lanes, which the positions of the other axes tell apart.
  *
- *   rows     lane  [ t0 t1 t2 t3 | t0 t1 .. ]       short lanes, dense each: a team of a warp goes along, a chunk at a time
+ *   rows     lane  [ t0 t1 t2 t3 | t0 t1 .. ]       short lanes, each dense: a team of a warp takes a chunk at a time
  *   columns  lanes   0 1 2 3 ..                     lanes beside one another: a thread a lane, or a strip of one
  *            strip 0 . . . .   strip 1 . . . .
  *   parts    lane  [ part 0: tile | tile ][ part 1: tile | tile ][ part 2 ]   long lanes: a block a part

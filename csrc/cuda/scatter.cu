@@ -2,13 +2,13 @@
  * are columns, the others their steps.
  *
  *   in order   a thread a column:     for each step i, from the first on: target[index[i]] += dense[i]
- *   sorted     index  2 0 2 1   ->    order  1 | 3 | 0 2      a thread a step; the first of equal indices takes them all,
+ *   sorted     index  2 0 2 1   ->    order  1 | 3 | 0 2      a thread a step; the first of equal indices takes all,
  *              step   0 1 2 3         index  0 | 1 | 2 2      here steps 0 and 2; the sort is stable (sort.cu)
  *   sums       by integers: scatter_sums.cu
  *   wide       sorted sums of float32, in rows of whole 16 bytes: a thread takes four columns
  *
- *   long runs  index  5 5 5 5 | 5 5 5 5 | 5 7 7 7     are cut at multiples of PIECE: what a piece has of a run that goes on
- *              tail --------^   head --^  ^-- head    beyond it is kept, and joined in order by a thread a run afterwards
+ *   long runs  index  5 5 5 5 | 5 5 5 5 | 5 7 7 7     are cut at multiples of PIECE: a piece's part of a longer
+ *              tail --------^   head --^  ^-- head    run is kept, and joined in order by a thread a run
  *
  * What is written goes in order, so that results are the same at every run and the last write to a place is the one
  * that stays. The plain way without atomics, whose order is chance; sorted, it is the reduction by key of Thrust (Bell

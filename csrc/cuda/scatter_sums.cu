@@ -3,7 +3,7 @@
  *
  *   slot    a                     b                 float32 terms: sign, 24 bits of significand, exponent
  *   terms   1.5  0x1p-20  -2.25   0x1p-90           1. top: the largest exponent of each slot
- *   top     1                     -90               2. sum: terms as integers, whose unit 2^-(23 + up) top leaves room for all
+ *   top     1                     -90               2. sum: integers, whose unit 2^-(23 + up) top leaves room for all
  *   sum     0xc000.. + .. - ..    0x800000..           terms of a slot in 63 bits; what is below it is cut
  *   target  += sum * unit         += sum * unit     3. to the target, in double
  *

@@ -1,6 +1,6 @@
 /* softmax: softmax and its logarithm along an axis, forward and backward.
  *
- *   rows      block: [ team | team | .. ]    a team of threads a row (rows.cuh), which stays in registers where it fits:
+ *   rows      block: [ team | team | .. ]    a team of threads a row (rows.cuh), in registers where it fits:
  *                                            its largest element, the sum of e^(x - top), out
  *   columns   block: c0 c1 .. c15 thread 0   inner > 1: 16 neighbouring columns and up to 16 threads down each, which
  *                    c0 c1 .. c15 thread 1   combine what they found in shared memory in a fixed order; many or short

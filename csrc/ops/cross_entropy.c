@@ -113,7 +113,7 @@ static norch_tensor *run_nll(nr_cross_entropy_kind kind, nr_cross_entropy_plan p
     return nr_finished(out, nr_run(NR_CROSS_ENTROPY, kind, &plan, elements * NANOSECONDS, operand));
 }
 
-/* Checks the weight of each class, which may be NULL; *found: the weight, dense and of the dtype of operand, or NULL. */
+/* Checks the weight of each class, which may be NULL; *found: it, dense and of the dtype of operand, or NULL. */
 static int32_t weight_of(const char *op, const norch_tensor *weight, const norch_tensor *operand, int64_t classes,
                          norch_tensor **found) {
     if (!weight) return NORCH_OK;

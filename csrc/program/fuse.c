@@ -16,7 +16,7 @@
  * Two calls depend on each other if they use common memory that one of them writes: the later reads what the earlier
  * writes, writes what it reads, or writes what it writes. A tile runs the calls in their order, but only for its own
  * iterations, and tiles run in any order. So a dependence is kept if (conflict)
- *   - common memory is accessed as the same elements: same address, element size and strides, so that an element belongs
+ *   - common memory is accessed as the same elements: same address, element size and strides, so an element belongs
  *     to the same iteration of both calls. Views at an offset, transposed, or of another stride are other elements;
  *   - an element that is written belongs to one iteration of the call that writes it (read_nest);
  *   - it is not through a scalar that the later call reads before the chain begins (reads_number);

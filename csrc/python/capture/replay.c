@@ -179,7 +179,7 @@ static void leave_gradients(nr_recording *r) {
     }
 }
 
-/* For each call of a run that failed: the address of the hyper-parameters if it is a complete step of an optimizer, else
+/* For each call of a failed run: the address of the hyper-parameters if it is a complete step of an optimizer, else
  * None. */
 static void *steps_done(const nr_program *program) {
     void *done = PyTuple_New(program->to - program->from);
