@@ -97,7 +97,10 @@ static void NAME(gradient_row)(const nr_distance_plan *p, const T *restrict a, c
                 if (p->norm == 2)
                     for (int64_t k = 0; k < n; k++) part[k] += w * (of[k] - row[k]);
                 else
-                    for (int64_t k = 0; k < n; k++) part[k] += w * (T)((of[k] > row[k]) - (of[k] < row[k]));
+                    for (int64_t k = 0; k < n; k++) {
+                        const T apart = of[k] - row[k];
+                        part[k] += w * (apart == apart ? (T)((apart > 0) - (apart < 0)) : apart);
+                    }
             }
             for (int64_t k = 0; k < n; k++) out[at + k] += part[k];
         }

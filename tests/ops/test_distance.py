@@ -74,6 +74,30 @@ def test_extreme_rows() -> None:
         assert not g.any()
 
 
+@pytest.mark.parametrize("p", [0.0, 1.0, 1.5, 2.0, math.inf])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])  # with a kernel and without
+def test_a_difference_that_is_no_number(dtype: str, p: float) -> None:
+    """Its distances are NaN, and so is its own gradient, unless that is 0 everywhere."""
+    values = [[1.0, math.nan, 3.0], [2.0, 3.0, 5.0], [1.0, 2.0, 4.0]]
+    x = norch.tensor(values, dtype=getattr(norch, dtype), requires_grad=True)
+    y = norch.zeros(2, 3, dtype=x.dtype)
+    assert norch.cdist(x, y, p).isnan().tolist() == [[True] * 2, [False] * 2, [False] * 2]
+    assert norch.pdist(x, p).isnan().tolist() == [True, True, False]
+    for distances in (norch.cdist(x, y, p), norch.pdist(x, p)):
+        (g,) = norch.autograd.grad(distances.sum(), [x], create_graph=dtype == "float32")
+        assert bool(g[0, 1].isnan()) is (p != 0)
+
+
+def test_renorm_passes_gradients_of_rows_that_it_leaves(torch: Any) -> None:
+    found = []
+    for lib in (norch, torch):
+        x = lib.tensor([[1.0, math.nan], [20.0, 3.0], [1.0, 0.5], [0.0, 0.0]], requires_grad=True)
+        for p in (1, 2, math.inf):
+            x.renorm(p, 0, 2.0).square().sum(1).nansum().backward()
+        found.append(x.grad.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-5)
+
+
 @pytest.mark.parametrize("p", ORDERS)
 def test_recorded(p: float) -> None:
     """A replay gives the bits of the call. On CUDA pdist() takes indices from the host, which a recording refuses."""

@@ -37,17 +37,26 @@ def _norm(x: Tensor, p: float, keepdim: bool = False) -> Tensor:
     return vector_norm(x, p, -1, keepdim) if x.shape[-1] else sum_(x, -1, keepdim)
 
 
+def _row_norms(x: Tensor, p: float) -> Tensor:
+    """The p-norms of differences, of which NaN counts as no number: for p = 0 too, as in PyTorch."""
+    norms = _norm(x, p)
+    return norms if p else where((x == x).all(-1), norms, math.nan)
+
+
 AT_ONCE = 1 << 18  # differences, which then stay in the cache
 FEW = 1 << 20  # differences, of which the library takes less time than a product of matrices
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
 def _row_norm_grad(g: Tensor, x: Tensor, norms: Tensor, p: float) -> Tensor:
-    """The gradient of x (..., K) from that of its norms (...) of order p."""
-    if p < 2 and p % 1 == 0:
-        return x.sign() * (g * p).unsqueeze(-1)
-    if p == 2 or p == math.inf:
-        return (norm_grad if p == 2 else max_norm_grad)(g, x, norms, (-1,), False)
+    """The gradient of x (..., K) from that of its norms (...) of order p; NaN where x is, of which sign() is 0."""
+    if p == 2:
+        return norm_grad(g, x, norms, (-1,), False)
+    if p == 0:
+        return x.sign() * (g * 0).unsqueeze(-1)
+    if p == 1 or p == math.inf:
+        slope = x.sign() * g.unsqueeze(-1) if p == 1 else max_norm_grad(g, x, norms, (-1,), False)
+        return where(x == x, slope, x.detach())
     return vector_norm_grad(g, x, norms, (-1,), False, p)
 
 
@@ -86,7 +95,7 @@ def _cdist(a: Tensor, b: Tensor, p: float, rows: int) -> Tensor:
         batch = broadcast_shapes(lib.norch_shape(a)[:-2], lib.norch_shape(b)[:-2])
         return lib.norch_distances(_expanded(a, batch), _expanded(b, batch), p)
     b = unsqueeze(b, -3)
-    parts = [_norm(unsqueeze(part, -2) - b, p) for part in (a.split(rows, -2) if rows < a.shape[-2] else [a])]
+    parts = [_row_norms(unsqueeze(part, -2) - b, p) for part in (a.split(rows, -2) if rows < a.shape[-2] else [a])]
     return parts[0] if len(parts) == 1 else cat(parts, -2)
 
 
@@ -235,7 +244,7 @@ def _pdist(x: Tensor, p: float) -> Tensor:
     for start in range(0, n - 1, each):
         rows, columns = min(each, n - 1 - start), n - 1 - start
         first = unsqueeze(lib.norch_slice(x, 0, start, start + rows, 1), 1)
-        norms = _norm(first - lib.norch_slice(x, 0, start + 1, n, 1), p)
+        norms = _row_norms(first - lib.norch_slice(x, 0, start + 1, n, 1), p)
         places = triu_indices(rows, columns, device=x.device)
         pair = lib.norch_select(places, 0, 0), lib.norch_select(places, 0, 1)
         parts.append(lib.norch_index_get(norms, KINDS["GET"], pair, (0, 1), (0, 1), 0))
@@ -293,6 +302,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if not (p > 0 and maxnorm >= 0):
         raise ArgumentError(f"renorm: p is positive and maxnorm not negative, got {p} and {maxnorm}")
     rows = x.transpose(0, dim).flatten(1)
-    norms = _norm(rows, p, True)
-    factors = where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)  # rows with a NaN stay
+    is_long = _norm(rows.detach(), p, True) > maxnorm  # rows with a NaN stay, and their gradients pass
+    factors = where(is_long, maxnorm / (_norm(where(is_long, rows, 0), p, True) + 1e-7), 1)
     return (rows * factors).reshape(x.transpose(0, dim).shape).transpose(0, dim)
