@@ -10,9 +10,14 @@ from .._package.typing import Any, Tensor
 
 def by_first_argument(names: str) -> Any:
     """A gradient function that raises."""
+    return refused(f"{names}: the derivative by the first argument")
+
+
+def refused(derivative: str) -> Any:
+    """A gradient function that raises."""
 
     def refuse(g: Tensor) -> Tensor:
-        raise NotImplementedError(f"{names}: the derivative by the first argument is not implemented, as in PyTorch")
+        raise NotImplementedError(f"{derivative} is not implemented, as in PyTorch")
 
     return refuse
 

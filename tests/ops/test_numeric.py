@@ -157,6 +157,37 @@ def test_histogram(torch: Any) -> None:
             wrong()
 
 
+NO_SLOPE = {
+    "unique": lambda x: norch.unique(x),
+    "unique with counts": lambda x: norch.unique(x, return_counts=True)[0],
+    "unique of slices": lambda x: norch.unique(x, dim=0),
+    "unique_consecutive": lambda x: norch.unique_consecutive(x),
+    "histogram": lambda x: norch.histogram(x, 2)[0],
+    "edges": lambda x: norch.histogram(x, 2)[1],
+    "edges given": lambda x: norch.histogram(norch.ones(3), x)[0],
+    "weight": lambda x: norch.histogram(norch.ones(3), 2, weight=x)[0],
+}
+
+
+@pytest.mark.parametrize("name", NO_SLOPE)
+def test_a_derivative_that_is_missing_raises(name: str) -> None:
+    """A result that is detached would drop a part of a loss in silence."""
+    x = norch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    out = NO_SLOPE[name](x)
+    with pytest.raises(NotImplementedError, match=r"(unique|histogram).*: the derivative is not implemented"):
+        (out.sum() + x.sum()).backward()
+    assert not NO_SLOPE[name](x.detach()).requires_grad
+
+
+def test_derivatives_that_torch_lacks() -> None:
+    weights = norch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    norch.bincount(norch.tensor([0, 2, 2]), weights, minlength=4).square().sum().backward()
+    assert weights.grad.tolist() == [2, 10, 10]
+    values = norch.tensor([5.0, 6.0], requires_grad=True)
+    norch.heaviside(norch.tensor([[0.0, 1.0], [0.0, 0.0]]), values).sum().backward()
+    assert values.grad.tolist() == [2, 1]
+
+
 def test_gradient_takes_none_for_the_spacing(torch):
     x = np.arange(6.0) ** 2
     ours, theirs = (m.gradient(m.tensor(x), spacing=None)[0].tolist() for m in (norch, torch))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 
 from ..._package.typing import Any, Tensor
+from ...autograd.derivative import derivative
+from ...autograd.record import record
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import check_count, floats_of
 from .._operand import as_operand
 from .._results import histogram_result
+from .._slopes import refused
 from ..create import linspace, zeros
 from ..op import method
 from ..pointwise import clamp, floor, where
@@ -69,7 +72,8 @@ def histogram(
     >>> norch.histogram(norch.tensor([1.0, 2.0, 1.0]), bins=4, range=(0.0, 3.0)).hist
     tensor([0., 2., 1., 0.])
     """
-    x = floats_of(input, "histogram").detach()
+    input = floats_of(input, "histogram")
+    x, given = input.detach(), [input]
     if isinstance(bins, int):
         if check_count(bins, "histogram: bins") < 1:
             raise ArgumentError(f"histogram: bins must be positive, not {bins}")
@@ -77,7 +81,8 @@ def histogram(
         low, high = _limits(low, high, "histogram", 0.5)
         edges = linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
     else:
-        edges = as_operand(bins, "histogram").detach()
+        given.append(as_operand(bins, "histogram"))
+        edges = given[-1].detach()
         if edges.ndim != 1 or edges.shape[0] < 2 or range is not None:
             raise ArgumentError("histogram: bins are a number, or two edges or more without a range")
         if edges.dtype != x.dtype:
@@ -90,11 +95,17 @@ def histogram(
     if weight is None:
         hist = _counts(count, at, inside).to(x.dtype)
     else:
-        weight = as_operand(weight, "histogram").detach()
+        given.append(as_operand(weight, "histogram"))
+        weight = given[-1].detach()
         if weight.shape != x.shape:
             raise ShapeError(f"histogram: weights of shape {tuple(weight.shape)} for {tuple(x.shape)}")
         sums = where(inside, weight.reshape(-1).double(), 0.0)
         hist = zeros(count, dtype=sums.dtype, device=x.device).index_add(0, at, sums).to(x.dtype)
     if density:
         hist = hist / (edges[1:] - edges[:-1]) / hist.sum()
-    return histogram_result(hist, edges)
+    given += [input] * (3 - len(given))
+    return histogram_result(*(record(_Histogram, part, tuple(given), ()) for part in (hist, edges)))
+
+
+_refused = refused("histogram: the derivative")
+_Histogram = derivative("histogram", ("x", "bins", "weight"), grad_x=_refused, grad_bins=_refused, grad_weight=_refused)

@@ -6,7 +6,9 @@ from ..._binding.library import constants, lib
 from ..._binding.numbers import flag, int64
 from ..._package.typing import Any, Operand, Tensor
 from ..._tensor.handle import Handle
+from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
+from ...autograd.record import record
 from ...dtype import bool_, float32, float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of
@@ -15,6 +17,7 @@ from .._checks import at_least
 from .._entry import rename_errors
 from .._operand import as_operand, operand
 from .._results import kthvalue_result, mode_result
+from .._slopes import refused
 from ..copy import cat, padded
 from ..index import KINDS, on_common_device
 from ..op import OPCODES, method
@@ -179,7 +182,7 @@ def unique(
     (tensor([1, 2]), tensor([1, 2]))
     """
     flag(sorted, "unique: sorted")
-    return _distinct(as_operand(input, "unique").detach(), True, return_inverse, return_counts, dim)
+    return _distinct(as_operand(input, "unique"), True, return_inverse, return_counts, dim)
 
 
 @method(numpy=True, out=False)
@@ -192,16 +195,17 @@ def unique_consecutive(
     >>> norch.unique_consecutive(norch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    return _distinct(as_operand(input, "unique_consecutive").detach(), False, return_inverse, return_counts, dim)
+    return _distinct(as_operand(input, "unique_consecutive"), False, return_inverse, return_counts, dim)
 
 
-def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+def _distinct(input: Tensor, ordered: bool, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
     flag(return_inverse, "unique: return_inverse")
     flag(return_counts, "unique: return_counts")
+    x = input.detach()
     if dim is None and not return_inverse and not return_counts:
         values = lib.norch_reshape(x, (-1,))
         values = lib.norch_sorted(values, 0, False) if ordered else values
-        return lib.norch_mask_get(values, _begins(values))
+        return record(_Distinct, lib.norch_mask_get(values, _begins(values)), (input,), ())
     order: Any = None  # of the rows, where they are not in their own
     if dim is None:
         rows = lib.norch_reshape(x, (-1,))
@@ -226,7 +230,7 @@ def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: boo
         values = lib.norch_mask_get(rows, begins)
     else:
         values = x.index_select(dim, starts if order is None else order.index_select(0, starts))
-    out = [values]
+    out = [record(_Distinct, values, (input,), ())]
     if return_inverse:
         inverse = cumsum(begins, 0) - 1
         if order is not None:
@@ -234,7 +238,10 @@ def _distinct(x: Tensor, ordered: bool, return_inverse: bool, return_counts: boo
         out.append(inverse.reshape(x.shape) if dim is None else inverse)
     if return_counts:
         out.append(_differences(padded(starts, [0], [1], count), 0) if count else starts)
-    return tuple(out) if len(out) > 1 else values
+    return tuple(out) if len(out) > 1 else out[0]
+
+
+_Distinct = derivative("unique", grad=refused("unique, unique_consecutive: the derivative"))
 
 
 def _begins(rows: Tensor) -> Tensor:
@@ -326,12 +333,18 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights is None:
         ones = x.new_ones((), dtype=int64_)
     else:
-        ones = as_operand(weights, "bincount").detach()
+        ones = as_operand(weights, "bincount")
         if ones.shape != x.shape:
             raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
         ones = ones if ones.dtype is float32 else ones.to(float64)
     size = max(_extreme("amax", x) + 1 if is_filled else 0, minlength)
-    return lib.norch_scatter(ones.new_zeros((size,)), KINDS["SCATTER_ADD"], 0, x, ones, True)
+    return _counted(ones, x, size)
+
+
+@differentiable("bincount", grad=lambda g, index: g[index])
+def _counted(ones: Tensor, index: Tensor, size: int) -> Tensor:
+    """The sums of what ones, which broadcast, has for each index."""
+    return lib.norch_scatter(ones.new_zeros((size,)), KINDS["SCATTER_ADD"], 0, index, ones, True)
 
 
 def _extreme(name: str, x: Tensor) -> int:
