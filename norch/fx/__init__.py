@@ -1,5 +1,5 @@
-"""``norch.fx``: programs as graphs, as in PyTorch. symbolic_trace() runs a module on proxies and writes down what they
-are used for; a GraphModule computes what the graph says, by Python code that is made of it and can be read.
+"""``norch.fx``: programs as graphs, as in PyTorch. symbolic_trace() runs a module on proxies and records
+each use of them as a node. A GraphModule computes such a graph; `code` is the Python code by which it does.
 
 >>> class Scaled(norch.nn.Module):
 ...     def __init__(self):

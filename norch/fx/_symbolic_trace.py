@@ -41,8 +41,8 @@ def wrap(fn_or_name: Any) -> Any:
 
 
 class Tracer(TracerBase):
-    """Traces modules. Subclasses say what is one call: is_leaf_module(), and the functions of autowrap_modules and
-    autowrap_functions."""
+    """Traces a module into a graph. is_leaf_module(), which subclasses may replace, decides which modules are one call;
+    so are functions of autowrap_modules and autowrap_functions."""
 
     def __init__(
         self,
@@ -229,10 +229,10 @@ class _Rest(Proxy):
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A GraphModule that computes what a module or a function computes, for the same control flow. TraceError where it
-    reads the value of a tensor, as an if does.
+    """A GraphModule that computes what a module or a function does, along the branches taken in this trace. TraceError
+    if a branch depends on the value of a tensor.
 
-    concrete_args: values of arguments by name, which the graph takes as they are.
+    concrete_args: values of arguments by name, which become constants of the graph.
     """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)

@@ -58,8 +58,8 @@ def function_of(code: PythonCode) -> Any:
 class GraphModule(Module):
     """A module whose forward() computes a graph. It has the submodules, parameters and buffers that the graph uses.
 
-    root: a module that has them, or a dict of them by dotted name. After a change of the graph recompile() makes the
-    code anew; an assignment to graph does it too.
+    root: a module that has them, or a dict of them by dotted name. Call recompile() after a change of the graph; an
+    assignment to `graph` does that itself.
     """
 
     _graph: Graph

@@ -15,7 +15,7 @@ from .node import BASE_TYPES, Node, map_aggregate
 
 
 class TraceError(ValueError):
-    """A program does with a proxy what depends on the value that it stands for."""
+    """The program needs the value of a proxy, as an `if` does."""
 
 
 class TracerBase:

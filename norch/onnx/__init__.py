@@ -122,7 +122,7 @@ def export(
 
     OnnxExporterError for what has no operator in ONNX, with the line of the program: random numbers, values that
     decide what is computed, shapes that depend on values, writes to parts of tensors; for tensors of 2 GB and more; and
-    for options that norch does not know. The others are without effect. ImportError without the package onnx.
+    for options that norch does not know. PyTorch's other options have no effect. ImportError without the package onnx.
     """
     global _exporting
     _refuse_options(

@@ -436,6 +436,7 @@ def test_timings_want_a_gpu(simulated: dict[str, str], tmp_path: Path) -> None:
     assert "the CUDA device is simulated" in said(ask, **simulated)
 
 
+@pytest.mark.slow
 def test_all_timed_cases_agree_with_pytorch(simulated: dict[str, str]) -> None:
     """Each case of the table at sizes of about ten, values and gradients; without PyTorch they run."""
     first, second, *rows = said(BENCHMARK + "sys.exit(main(['--small']))", **simulated).splitlines()
