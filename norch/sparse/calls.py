@@ -44,7 +44,7 @@ override: Any = import_module("norch._package.override")  # by name: mypy takes 
 
 
 def call(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """What func gives of arguments with a sparse tensor among them."""
+    """The result of func for arguments with a sparse tensor among them."""
     name = func.__name__
     if name in ("__get__", "__set__"):
         attribute = _name_of(func.__self__)
@@ -331,7 +331,7 @@ def detach(self: Any) -> Any:
 
 @implements("to")
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """In another dtype, or on another device."""
+    """The tensor in another dtype, or on another device."""
     if not isinstance(self, SparseTensor):  # the dense tensor is to be as a sparse one
         other, *rest = args
         return self.to(other.device, other.dtype, *rest, **kwargs)
@@ -367,7 +367,7 @@ def type_of(self: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 @implements("type_as")
 def type_as(self: Any, other: Any) -> Any:
-    """In the dtype of another tensor."""
+    """The tensor in the dtype of another one."""
     return self.to(other.device, other.dtype)
 
 
@@ -390,7 +390,7 @@ def zero_like(
     requires_grad: bool = False,
     **_: Any,  # noqa: A002
 ) -> Any:
-    """One without elements; or with layout=norch.strided dense zeros."""
+    """A sparse tensor of this shape without elements; with layout=norch.strided, dense zeros."""
     if layout is not None and str(layout).endswith("strided"):
         return zeros(input.shape, dtype=dtype or input.dtype, device=device or input.device).requires_grad_(
             requires_grad
@@ -402,6 +402,6 @@ def zero_like(
 def new_zeros(
     self: Any, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any
 ) -> Any:
-    """One without elements, of another size."""
+    """A sparse tensor of another size, without elements."""
     wanted = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     return empty_of(self, tuple(wanted), dtype, device).requires_grad_(requires_grad)

@@ -42,7 +42,7 @@ HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
 def implements(names: str) -> Callable[[Any], Any]:
-    """Declares what computes the functions, methods and attributes of these names."""
+    """Declares that the decorated function computes the functions, methods and attributes of these names."""
 
     def declare(function: Any) -> Any:
         HANDLERS.update(dict.fromkeys(names.split(), function))
@@ -52,7 +52,7 @@ def implements(names: str) -> Callable[[Any], Any]:
 
 
 def refusal(operation: str) -> NotImplementedError:
-    """What operations raise that sparse tensors do not have."""
+    """The error of an operation that sparse tensors do not have."""
     return NotImplementedError(f"{operation}: norch does not compute it of sparse tensors; use to_dense() first")
 
 
@@ -90,7 +90,7 @@ class SparseTensor(Tensor):
         return call(func, args, kwargs or {})
 
     def sparse_dim(self) -> int:
-        """The number of the dimensions that coordinates are of, the first ones."""
+        """The number of dimensions that have coordinates: the first ones."""
         return self._coordinates.shape[0]
 
     def dense_dim(self) -> int:

@@ -40,7 +40,7 @@ def permute(input: Any, *dims: Any) -> Any:  # noqa: A002
 
 @implements("transpose swapaxes swapdims")
 def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
-    """Two dimensions exchanged."""
+    """The tensor with two dimensions exchanged."""
     order = list(range(input.ndim))
     first, second = axis(dim0, input.ndim, "transpose"), axis(dim1, input.ndim, "transpose")
     order[first], order[second] = order[second], order[first]
@@ -49,7 +49,7 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
 
 @implements("t T mT H mH adjoint")
 def matrix_transpose(self: Any) -> Any:
-    """A matrix transposed."""
+    """The transpose of a matrix."""
     if self.ndim != 2 and self.ndim:
         raise refusal(f"t of {self.ndim} dimensions") if self.ndim > 2 else refusal("t of a vector")
     return transpose(self, 0, 1) if self.ndim else self
@@ -57,7 +57,7 @@ def matrix_transpose(self: Any) -> Any:
 
 @implements("movedim moveaxis")
 def movedim(input: Any, source: int, destination: int) -> Any:  # noqa: A002
-    """A dimension at another place."""
+    """The tensor with a dimension at another place."""
     order = list(range(input.ndim))
     order.insert(axis(destination, input.ndim, "movedim"), order.pop(axis(source, input.ndim, "movedim")))
     return permute(input, order)
