@@ -242,13 +242,15 @@ static int NAME(in_place)(const product *p) {
     return p->b_col == 1 && p->m <= (aligned ? 5 : 2) * TILE_ROWS;
 }
 
-/* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack. */
+/* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack: as many as fit
+ * there, for short sums, so that rows of C are written in long pieces. */
 static void NAME(run_panel)(const product *p) {
     T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
     int64_t k_blocks = ceil_div(p->k, p->k_block), k_size = ceil_div(p->k, k_blocks);
     int64_t tiles = ceil_div(p->m, TILE_ROWS), rows = p->m / tiles, longer = p->m % tiles;
-    int64_t group = BLOCK_K / p->k_block * PANEL_COLS;
-    int in_place = NAME(in_place)(p) && group == PANEL_COLS;
+    int in_place = NAME(in_place)(p) && p->k_block == BLOCK_K;
+    const int64_t depth = k_size * 4 <= BLOCK_K ? k_size : p->k_block, fit = BLOCK_K / depth;
+    const int64_t group = in_place ? PANEL_COLS : fit * PANEL_COLS;
     for (int64_t first = 0; first < p->n; first += group) {
         int64_t cols = least(group, p->n - first);
         for (int64_t pc = 0; pc < p->k; pc += k_size) {
@@ -258,17 +260,19 @@ static void NAME(run_panel)(const product *p) {
                 b_row = p->b_row;
             else
                 NAME(pack_b)(packed, kc, b, p->b_row, p->b_col, cols), b = packed;
-            for (int64_t j = 0; j < cols; j += PANEL_COLS, b += kc * PANEL_COLS) {
-                const T *a = (const T *)p->a + pc * p->a_col;
-                TARGET to = {.c = (T *)p->c + first + j, .c_row = p->c_row, .add = pc > 0};
-                to.cols = (int)least(PANEL_COLS, cols - j);
-                to.bias = NAME(bias_at)(p, first + j);
-                for (int64_t t = 0; t < tiles; t++) {
-                    to.rows = (int)(rows + (t < longer));
-                    TILES_OF_ROWS[to.rows - 1][to.cols > LANES](kc, a, p->a_row, p->a_col, b, b_row, &to);
-                    a += to.rows * p->a_row;
-                    to.c += to.rows * p->c_row;
+            const T *a = (const T *)p->a + pc * p->a_col;
+            TARGET to = {.c_row = p->c_row, .add = pc > 0};
+            T *c = (T *)p->c + first;
+            for (int64_t t = 0; t < tiles; t++) {
+                to.rows = (int)(rows + (t < longer));
+                for (int64_t j = 0; j < cols; j += PANEL_COLS) {
+                    to.c = c + j;
+                    to.cols = (int)least(PANEL_COLS, cols - j);
+                    to.bias = NAME(bias_at)(p, first + j);
+                    TILES_OF_ROWS[to.rows - 1][to.cols > LANES](kc, a, p->a_row, p->a_col, b + j * kc, b_row, &to);
                 }
+                a += to.rows * p->a_row;
+                c += to.rows * p->c_row;
             }
         }
     }
@@ -386,7 +390,7 @@ static algorithm NAME(choose)(const product *p) {
     const bool narrow = p->n * 3 <= padded * 2, stays = p->m * DOT_K * (int64_t)sizeof(T) <= nr_second_cache() / 2;
     if (along_k && (narrow ? p->k >= 6 * LANES : p->k >= p->m * LANES && stays)) return DOT;
     if (p->m <= FEW_TILES * TILE_ROWS || p->n <= FEW_PANELS(p->a_col) * PANEL_COLS ||
-        work_of(p) <= 320.0 * 320.0 * 320.0)
+        p->k * (int64_t)sizeof(T) <= SHORT_BYTES(p->a_col) || work_of(p) <= 320.0 * 320.0 * 320.0)
         return PANEL;
     return BLOCKED;
 }

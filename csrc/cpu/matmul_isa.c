@@ -27,6 +27,9 @@
 #define BLOCK_N 2048
 /* Panels that are packed together, whose rows are lines that follow each other, for the prefetchers. */
 #define PACK_PANELS (VECTOR == 32 ? 8 : 4)
+/* Bytes along k up to which writing C takes so much of the time that A is read where it lies, and C written in long
+ * pieces. Numbers of A that lie apart are read again for some panels at a time. */
+#define SHORT_BYTES(a_col) ((a_col) == 1 ? 256 : 64)
 /* Up to which A is read where it lies: tiles of rows, and panels of columns, which are narrower with AVX2. Numbers of A
  * that lie apart are read again for each panel, so that there are fewer. */
 #define FEW_TILES 7
@@ -36,13 +39,14 @@
 #define DOT_K 1024
 #define ROW_K 65536
 
-/* Blocks of the packed algorithm, from the second cache: a block of A takes half of it, and is deep, as C is read and
- * written once for each block of k. The cache is the machine's, so that threads change no sum. */
+/* Blocks of the packed algorithm, from the second cache: a block of A takes half of it, but no more than 512 KB, as
+ * panels of B and C pass through it too, and is deep, as C is read and written once for each block of k. The cache is
+ * the machine's, so that threads change no sum. */
 static int64_t deepest_block(int64_t element) {
     const int64_t cache = nr_second_cache(), bytes = cache >= 2 << 20 ? 4096 : cache >= 1 << 20 ? 2048 : 1024;
     return greatest(BLOCK_K, bytes / element);
 }
-static int64_t block_bytes(void) { return greatest(192 * 1024, nr_second_cache() / 2); }
+static int64_t block_bytes(void) { return greatest(192 * 1024, least(512 * 1024, nr_second_cache() / 2)); }
 
 /* One product of the batch: a plan without its nest. */
 typedef struct product {
