@@ -174,6 +174,55 @@ static void NAME(run_row)(const product *p) {
     }
 }
 
+/* Adds four rows of B, times numbers of A, to `rows` rows of C. `rows` is a constant wherever this is inlined. */
+INLINE void NAME(add_four)(int rows, const product *p, const T *a, const T *b, int64_t n, T *c) {
+    NAME(vec) x[4][4];
+    UNROLL for (int i = 0; i < rows; i++) {
+        UNROLL for (int q = 0; q < 4; q++) x[i][q] = (NAME(vec)){0} + a[i * p->a_row + q * p->a_col];
+    }
+    for (int64_t j = 0; j < n; j += LANES) {
+        const int count = (int)least(LANES, n - j);
+        NAME(vec) row[4];
+        UNROLL for (int q = 0; q < 4; q++) {
+            const T *at = b + q * p->b_row + j;
+            row[q] = count == LANES ? VEC(at) : NAME(load_part)(at, count);
+        }
+        UNROLL for (int i = 0; i < rows; i++) {
+            T *to = c + i * p->c_row + j;
+            NAME(vec) sum = count == LANES ? VEC(to) : NAME(load_part)(to, count);
+            UNROLL for (int q = 0; q < 4; q++) sum += x[i][q] * row[q];
+            if (count == LANES)
+                STORE(to, sum);
+            else
+                NAME(store_part)(to, count, sum);
+        }
+    }
+}
+
+/* A few rows of C, FEW_COLS columns at a time, which stay in the first cache while rows of B pass by, four at a time:
+ * B is read once, where it lies, in pieces that the prefetchers see. */
+static void NAME(run_rows)(const product *p) {
+    for (int64_t from = 0; from < p->n; from += FEW_COLS) {
+        const int64_t n = least(FEW_COLS, p->n - from);
+        T *const c = (T *)p->c + from;
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < n; j++) c[i * p->c_row + j] = p->bias ? *NAME(bias_at)(p, from + j) : (T)0;
+        int64_t q = 0;
+        for (; q + 4 <= p->k; q += 4) {
+            const T *a = (const T *)p->a + q * p->a_col, *b = (const T *)p->b + q * p->b_row + from;
+            int64_t i = 0;
+            for (; i + 4 <= p->m; i += 4) NAME(add_four)(4, p, a + i * p->a_row, b, n, c + i * p->c_row);
+            for (; i + 2 <= p->m; i += 2) NAME(add_four)(2, p, a + i * p->a_row, b, n, c + i * p->c_row);
+            if (i < p->m) NAME(add_four)(1, p, a + i * p->a_row, b, n, c + i * p->c_row);
+        }
+        for (; q < p->k; q++)
+            for (int64_t i = 0; i < p->m; i++) {
+                const T x = ((const T *)p->a)[i * p->a_row + q * p->a_col], *b = (const T *)p->b + q * p->b_row + from;
+                for (int64_t j = 0; j < n; j++) c[i * p->c_row + j] += x * b[j];
+            }
+    }
+}
+
 /* k = 1: a row of C is the row of B times a number, written in order, which tiles would not do. */
 static void NAME(run_outer)(const product *p) {
     const T *restrict b = p->b, *restrict bias = p->bias;
@@ -384,6 +433,9 @@ static algorithm NAME(choose)(const product *p) {
     int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
     if (p->m == 1) return along_k ? DOT : ROW;
     if (p->k == 1 && p->b_col == 1 && p->n >= LANES) return OUTER;
+    if (FEW_ROWS && p->m <= FEW_ROWS && p->b_col == 1 && p->n >= FEW_COLS && p->k <= ROW_K &&
+        p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES)
+        return ROWS;
     int64_t padded = ceil_div(p->n, LANES) * LANES;
     /* a dot product ends with a sum over lanes, a panel begins with a transpose: which costs less decides, if a block
      * of A stays in the second cache while the columns pass by */
@@ -415,6 +467,8 @@ static int64_t NAME(depth)(const product *p) {
 static void NAME(run_algorithm)(const product *p, algorithm chosen) {
     if (chosen == ROW)
         NAME(run_row)(p);
+    else if (FEW_ROWS && chosen == ROWS)
+        NAME(run_rows)(p);
     else if (chosen == OUTER)
         NAME(run_outer)(p);
     else if (chosen == DOT)

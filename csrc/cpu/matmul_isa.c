@@ -35,6 +35,10 @@
 #define FEW_TILES 7
 #define FEW_PANELS(a_col) (VECTOR == 32 && (a_col) == 1 ? 5 : 3)
 #define FAR_BYTES (1 << 20)
+/* Rows of C that are sums of rows of B where that lies, if B is far, and columns of such a sum that stay in the first
+ * cache. It takes the registers of AVX-512. */
+#define FEW_ROWS (VECTOR == 64 ? 8 : 0)
+#define FEW_COLS 256
 /* The block of k of dot products, and of a row of C that is a sum of rows of B. */
 #define DOT_K 1024
 #define ROW_K 65536
@@ -60,9 +64,9 @@ typedef struct product {
     const nr_matmul_plan *sum;    /* of the residual that C is added to, or NULL */
 } product;
 
-/* ROW: m is 1. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
+/* ROW: m is 1. ROWS: there are few. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
  * panel on the stack. BLOCKED: both are packed into scratch memory. */
-typedef enum algorithm { ROW, OUTER, DOT, PANEL, BLOCKED } algorithm;
+typedef enum algorithm { ROW, ROWS, OUTER, DOT, PANEL, BLOCKED } algorithm;
 
 INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 

@@ -230,6 +230,30 @@ def test_long_sums_of_strided_rows(cols: int, stride: int) -> None:
     assert norch.nn.functional.linear(row, rows.T, bias).tolist() == [[k + 8] * cols]
 
 
+@pytest.mark.host
+@pytest.mark.kernel
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64], ids=str)
+def test_a_few_rows_and_short_sums_of_a_large_right_operand(dtype: Any) -> None:
+    """1 to 9 rows of a B of 1 MB and more, and k so short that C is most of what moves."""
+    threads = norch.get_num_threads()
+    for m, k, n in [*((m, 259, 1030) for m in (1, 2, 3, 5, 7, 8, 9)), (600, 5, 700), (600, 16, 700), (600, 60, 715)]:
+        a, turned = norch.randn(m, k, dtype=dtype), norch.randn(k, m, dtype=dtype).T
+        b, bias = norch.randn(k, n, dtype=dtype), norch.randn(n, dtype=dtype)
+        for x in (a, turned, a[:, 1:], a[:1].expand(m, k)):
+            y = b[b.shape[0] - x.shape[1] :]
+            found = []
+            for count in (1, 3):
+                norch.set_num_threads(count)
+                try:
+                    found.append((x @ y, norch.addmm(bias, x, y)))
+                finally:
+                    norch.set_num_threads(threads)
+            assert all(norch.equal(*pair) for pair in zip(*found, strict=True))
+            wanted = x.double() @ y.double().T.contiguous().T
+            assert_close(found[0][0].double(), wanted, rtol=1e-5, atol=1e-4)
+            assert_close(found[0][1].double(), wanted + bias.double(), rtol=1e-5, atol=1e-4)
+
+
 SUMS: Any = {
     "addmm": [
         ((40, 50), (40, 60), (60, 50)),
