@@ -229,3 +229,13 @@ def test_label_smoothing_leaves_ignored_samples_out(reduction: str) -> None:
         assert not loss[~counts].any()
         loss = loss[counts]
     assert_close(loss, kept)
+
+
+@pytest.mark.parametrize("name", ["nll_loss", "cross_entropy"])
+def test_a_weight_of_another_dtype_is_refused(name: str) -> None:
+    """As in PyTorch; autocast gives both float32."""
+    loss, x, target = getattr(F, name), norch.zeros(2, 3), norch.tensor([0, 2])
+    with pytest.raises(norch.DTypeError, match=f"{name}: weight is float64 but input is float32"):
+        loss(x, target, weight=norch.ones(3).double())
+    with norch.autocast("cpu", dtype=norch.bfloat16):
+        assert loss(x.bfloat16(), target, weight=norch.ones(3)).dtype is norch.float32

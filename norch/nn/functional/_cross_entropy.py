@@ -42,6 +42,8 @@ def _targets(
     ignored = ignore_index if is_small else int_(ignore_index, f"{name}: ignore_index")
     if weight is not None and tuple(tensor_of(weight, name).shape) != shape[dim : dim + 1]:
         raise ShapeError(f"{name}: weight of shape {tuple(weight.shape)} for {shape[dim]} classes")
+    if weight is not None and weight._dtype != input._dtype:
+        raise DTypeError(f"{name}: weight is {weight.dtype.name} but input is {input.dtype.name}")
     return Targets(target if dtype is int64 else target.to(int64), ignored, weight, reduction)
 
 
