@@ -109,6 +109,12 @@ NR_INLINE T F(exp)(T x) {
     return x < EXP_LEAST ? C(0) : result;
 }
 
+/* For normal results alone: |x| <= BIAS - 1. */
+NR_INLINE T F(quick_exp2)(T x) {
+    T t = x + MAGIC;
+    return F(from_bits)(F(bits)(F(exp_reduced)((x - (t - MAGIC)) * LN2)) + (F(bits)(t) << DIGITS));
+}
+
 NR_INLINE T F(exp2)(T x) {
     x = x < EXP2_LEAST ? EXP2_LEAST : x;
     x = x > EXP2_MOST ? EXP2_MOST : x;
@@ -219,6 +225,29 @@ NR_INLINE T F(bounded)(T x, T low, T high) {
 NR_INLINE T F(choose)(bool take, T a, T b) {
     U mask = (U)0 - (U)take;
     return F(from_bits)((F(bits)(a) & mask) | (F(bits)(b) & ~mask));
+}
+
+/* The float next to a towards b: as integers, floats of one sign are in the order of their magnitudes. */
+NR_INLINE T F(next_after)(T a, T b) {
+    const U sign = (U)1 << (8 * sizeof(T) - 1), step = (b > a) == (a > 0) ? (U)1 : (U)-1;
+    U bits = a == 0 ? (F(bits)(b) & sign) | 1 : F(bits)(a) + step;
+    bits = a == b ? F(bits)(b) : bits;
+    return ((a != a) | (b != b)) ? a + b : F(from_bits)(bits);
+}
+
+/* x = significand 2^exponent, the significand in [0.5, 1); of 0, infinities and NaN x and 0. Subnormal numbers are
+ * scaled first. */
+NR_INLINE bool F(has_exponent)(T x) { return (LIBM(fabs)(x) < C(INFINITY)) & (x != 0); }
+NR_INLINE T F(significand)(T x) {
+    const U half = (U)(BIAS - 1) << DIGITS, mask = (U)(2 * BIAS + 1) << DIGITS;
+    T y = LIBM(fabs)(x) < SMALLEST ? x * WHOLE : x;
+    T part = F(from_bits)((F(bits)(y) & ~mask) | half);
+    return F(has_exponent)(x) ? part : x;
+}
+NR_INLINE T F(binary_exponent)(T x) {
+    const bool tiny = LIBM(fabs)(x) < SMALLEST;
+    T size = LIBM(fabs)(tiny ? x * WHOLE : x), k = F(exponent)(F(bits)(size)) + C(1) - (tiny ? C(DIGITS) : C(0));
+    return F(has_exponent)(x) ? k : C(0);
 }
 
 NR_INLINE bool F(signed_down)(T x) { return LIBM(copysign)(C(1), x) < 0; }

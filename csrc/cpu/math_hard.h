@@ -9,6 +9,7 @@
         return (int64_t)((wide_limit) - (nr_bits_f64(x) & 0x7fffffffffffffffu));                                    \
     }
 NR_HARD(exp, 0x42ae0000u, 0x4086200000000000u)   /* |x| <= 87, 708 */
+NR_HARD(exp2, 0x42fc0000u, 0x408ff00000000000u)  /* |x| <= 126, 1022 */
 NR_HARD(angle, 0x48000000u, 0x4170000000000000u) /* EASY_ANGLE */
 #undef NR_HARD
 

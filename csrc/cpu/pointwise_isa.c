@@ -26,13 +26,19 @@
 #endif
 
 /* The kernels that a build has; for others the table keeps those of the narrower build (cpu.c). AVX2 repeats what gains
- * by it, such as 64-bit comparisons and 32-bit products, which SSE2 lacks. */
+ * by it, such as 64-bit comparisons and 32-bit products, which SSE2 lacks; some short rows do without
+ * AVX-512, for the size of the library. */
 #if defined(NR_ISA_BASELINE)
 #define BUILT(kind, bits) 1
+#define ROW_BUILT(op) true
 #elif !defined(__AVX512F__)
 #define BUILT(kind, bits) (bits >= 32)
+#define ROW_BUILT(op) true
 #else
 #define BUILT(kind, bits) (kind == 'f')
+#define ROW_BUILT(op)                                                                                                  \
+    ((op) != NR_OP_nextafter && (op) != NR_OP_significand && (op) != NR_OP_exponent && (op) != NR_OP_round_decimals && \
+     (op) != NR_OP_round_tens)
 #endif
 
 #define TEMPLATE "pointwise_rows.h"

@@ -18,19 +18,20 @@
 /* Arguments of the loops (pointwise_loops.h). For a BINARY row: whether scalars are packed; whether it has one loop, as
  * its formula is long or rarely has scalars; the functions for easy arguments, or NULL. For a TERNARY row: whether it
  * has one loop. */
-#define ONE_LOOP(name)                                                                                             \
-    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||          \
-     NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                  \
-     NR_OP_##name == NR_OP_logical_and || NR_OP_##name == NR_OP_logical_or || NR_OP_##name == NR_OP_logical_xor || \
-     NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                 \
-     NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward ||                            \
-     NR_OP_##name == NR_OP_selu_backward || NR_OP_##name == NR_OP_logsigmoid_backward ||                           \
-     NR_OP_##name == NR_OP_tanhshrink_backward || NR_OP_##name == NR_OP_softsign_backward ||                       \
-     NR_OP_##name == NR_OP_elu || NR_OP_##name == NR_OP_celu || NR_OP_##name == NR_OP_elu_backward ||              \
-     NR_OP_##name == NR_OP_celu_backward || NR_OP_##name == NR_OP_softplus ||                                      \
-     NR_OP_##name == NR_OP_softplus_backward || NR_OP_##name == NR_OP_clamp_min_backward ||                        \
-     NR_OP_##name == NR_OP_clamp_max_backward || NR_OP_##name == NR_OP_hardtanh_backward ||                        \
-     NR_OP_##name == NR_OP_shrink_backward || NR_OP_##name == NR_OP_threshold_backward ||                          \
+#define ONE_LOOP(name)                                                                                              \
+    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||           \
+     NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                   \
+     NR_OP_##name == NR_OP_nextafter || NR_OP_##name == NR_OP_round_decimals || NR_OP_##name == NR_OP_round_tens || \
+     NR_OP_##name == NR_OP_logical_and || NR_OP_##name == NR_OP_logical_or || NR_OP_##name == NR_OP_logical_xor ||  \
+     NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                  \
+     NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward ||                             \
+     NR_OP_##name == NR_OP_selu_backward || NR_OP_##name == NR_OP_logsigmoid_backward ||                            \
+     NR_OP_##name == NR_OP_tanhshrink_backward || NR_OP_##name == NR_OP_softsign_backward ||                        \
+     NR_OP_##name == NR_OP_elu || NR_OP_##name == NR_OP_celu || NR_OP_##name == NR_OP_elu_backward ||               \
+     NR_OP_##name == NR_OP_celu_backward || NR_OP_##name == NR_OP_softplus ||                                       \
+     NR_OP_##name == NR_OP_softplus_backward || NR_OP_##name == NR_OP_clamp_min_backward ||                         \
+     NR_OP_##name == NR_OP_clamp_max_backward || NR_OP_##name == NR_OP_hardtanh_backward ||                         \
+     NR_OP_##name == NR_OP_shrink_backward || NR_OP_##name == NR_OP_threshold_backward ||                           \
      NR_OP_##name == NR_OP_leaky_relu_backward || NR_OP_##name == NR_OP_huber_backward)
 #define EASY_OF(name) \
     (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : NR_OP_##name == NR_OP_zeta ? nr_easy_trigamma_f32 : nr_easy_f32)
@@ -67,12 +68,14 @@
     ,                                                                                 \
         _Generic((T)0,                                                                \
         float: NR_OP_##name == NR_OP_erfinv ? nr_hard_erfinv_f32                      \
+        : NR_OP_##name == NR_OP_exp2        ? nr_hard_exp2_f32                        \
         : NR_OP_##name == NR_OP_lgamma      ? nr_hard_log_f32                         \
                                             : HARD_IN(name, f32),                     \
         double: HARD_IN(name, f64),                                                   \
         default: NULL),                                                               \
         _Generic((T)0,                                                                \
         float: NR_OP_##name == NR_OP_erfinv           ? nr_quick_erfinv_f32           \
+        : NR_OP_##name == NR_OP_exp2                  ? nr_quick_exp2_f32             \
         : NR_OP_##name == NR_OP_lgamma && !NR_HAS_FMA ? nr_quick_lgamma_f32           \
         : NR_OP_##name == NR_OP_sin && !NR_HAS_FMA    ? nr_near_sin_f32               \
         : NR_OP_##name == NR_OP_cos && !NR_HAS_FMA    ? nr_near_cos_f32               \
@@ -130,7 +133,8 @@ static void KERNEL(le)(int64_t n, char *const *p, const int64_t *s, bool streams
 #include "../ops.def"
 
 static void OF_DTYPE(fill)(nr_kernel_rows kernels) {
-#define UNARY(name, domain, ...) IN_DOMAIN(domain)(kernels[NR_OP_##name][NUMBER] = (nr_kernel)KERNEL(name);)
+#define UNARY(name, domain, ...) \
+    IN_DOMAIN(domain)(if (ROW_BUILT(NR_OP_##name)) kernels[NR_OP_##name][NUMBER] = (nr_kernel)KERNEL(name);)
 #define BINARY UNARY
 #define CHOICE UNARY
 #define TERNARY UNARY

@@ -67,6 +67,18 @@ template <class T> DEVICE T quotient_of_floats(T a, T b) {
 DEVICE float floor_quotient(float a, float b) { return quotient_of_floats(a, b); }
 DEVICE double floor_quotient(double a, double b) { return quotient_of_floats(a, b); }
 
+DEVICE float next_after(float a, float b) { return nextafterf(a, b); }
+DEVICE double next_after(double a, double b) { return nextafter(a, b); }
+template <class T> DEVICE T significand(T x) {
+    int power = 0;
+    return x - x == 0 ? frexp(x, &power) : x;
+}
+template <class T> DEVICE T exponent(T x) {
+    int power = 0;
+    if (x - x == 0) frexp(x, &power);
+    return T(power);
+}
+
 DEVICE float trunc_quotient(float a, float b) { return truncf(a / b); }
 DEVICE double trunc_quotient(double a, double b) { return ::trunc(a / b); }
 DEVICE float trunc_remainder(float a, float b) { return fmodf(a, b); }

@@ -7,12 +7,9 @@ CR-Calculus", 2009, section 4). For holomorphic functions, autograd/engine.py co
 
 from __future__ import annotations
 
-import math
-
 from .._binding.library import lib
 from .._package.typing import Any, Tensor
 from ..autograd.derivative import view_derivative
-from ..autograd.differentiable import differentiable
 from ..autograd.grad_mode import mode
 from ..autograd.record import record_view
 from ..errors import DTypeError
@@ -20,9 +17,10 @@ from ._autocast import in_autocast, policy
 from ._checks import floats_of
 from ._entry import rename_errors
 from ._operand import as_operand, tensor_of
+from ._slopes import flat
 from .copy import stack
 from .op import METHODS, function_op, method
-from .pointwise import atan2, eq, lt, mul, where
+from .pointwise import atan2, eq, mul
 from .view import expand, select
 
 __all__ = [
@@ -130,6 +128,7 @@ def polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 # ---- functions ------------------------------------------------------------------------------------------------------
 
+_angle_of_real: Any = function_op("angle", grad=flat)
 _conj: Any = function_op("conj", grad=lambda g: _conj(g) if g.is_complex() else g, holomorphic=False)
 
 
@@ -165,13 +164,6 @@ def angle(input: Tensor) -> Tensor:
     if x.is_complex():
         return atan2(imag(x), real(x))
     return _angle_of_real(x if x.dtype.is_floating_point else x.float())
-
-
-@differentiable("angle", grad=lambda g: g.new_zeros(g.shape))
-def _angle_of_real(x: Tensor) -> Tensor:
-    from .activation import threshold  # lazy: few programs ask for it
-
-    return where(lt(x, 0), math.pi, threshold(x, math.inf, 0.0))  # NaN alone is left
 
 
 def _set_real(x: Tensor, value: Tensor) -> None:

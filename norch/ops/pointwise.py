@@ -121,6 +121,8 @@ _logit = function_op(  # NaN outside [0, 1], infinite at its ends
     "logit", grad=lambda g, x: (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
 )
 
+_significand, _exponent = function_op("significand"), function_op("exponent")  # of frexp(), which has the derivative
+
 
 @method(inplace=True, out=True)
 def sgn(input: Tensor) -> Tensor:
@@ -246,6 +248,11 @@ _clamp_min = function_op(
 _clamp_max = function_op(
     "clamp_max", grad_a=lambda g, a, b: _at_most(g, a, b), grad_b=lambda g, a, b: g.where(a > b, 0)
 )
+_nextafter = function_op(  # the gradient is that of PyTorch
+    "nextafter", grad_a=lambda g, a, b: where(a != b, g, 0), grad_b=flat
+)
+_round_decimals = function_op("round_decimals", grad_a=flat)  # b: a power of 10
+_round_tens = function_op("round_tens", grad_a=flat)
 eq = op("eq", "Where a == b.")
 ne = not_equal = op("ne", "Where a != b.", aliases=("not_equal",))
 lt = less = op("lt", "Where a < b.", aliases=("less",))

@@ -210,3 +210,23 @@ def test_gradient_at_a_sample_does_not_read_it() -> None:
 
 def test_gcd_of_the_least_integer() -> None:
     assert norch.gcd(norch.tensor([1, 6]), norch.tensor(-(2**63))).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_bits_of_floats(dtype: str) -> None:
+    """nextafter() and frexp() against NumPy, for bits drawn at random, subnormal numbers and the ends."""
+    kind = np.dtype(dtype)
+    bits = np.random.default_rng(0).integers(0, 1 << 64, 500, "uint64").astype(f"u{kind.itemsize}")
+    least = np.finfo(kind).smallest_subnormal
+    ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, least, -least, 3 * least, 1.0, 0.5, np.finfo(kind).max], kind)
+    x = np.concatenate([bits.view(kind), ends])
+    for towards in ends:
+        found = norch.nextafter(norch.tensor(x), norch.tensor(towards)).numpy()
+        wanted = np.nextafter(x, towards)
+        np.testing.assert_array_equal(found, wanted)
+        here = wanted == wanted
+        np.testing.assert_array_equal(np.signbit(found)[here], np.signbit(wanted)[here])
+    found = norch.frexp(norch.tensor(x))
+    mantissa, exponent = np.frexp(x)
+    np.testing.assert_array_equal(found.mantissa.numpy(), mantissa)
+    np.testing.assert_array_equal(found.exponent.numpy(), exponent)

@@ -13,8 +13,8 @@ from .._operand import as_operand
 from .._slopes import flat
 from ..copy import cast, cat, result_type
 from ..op import method
+from ..pointwise import _nextafter, copysign, isnan, remainder, where
 from ..pointwise import abs as abs_
-from ..pointwise import copysign, isnan, remainder, where
 from ..view import narrow
 from .shape import broadcast_tensors, movedim
 from .statistics import as_float
@@ -91,17 +91,16 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     a, b = floats_of(input, "nextafter"), floats_of(other, "nextafter")
     if a.dtype != b.dtype:
         raise DTypeError(f"nextafter: dtypes {a.dtype.name} and {b.dtype.name} differ")
-    return _nextafter(*broadcast_tensors(a, b))
+    return _nextafter(a, b) if a.dtype.itemsize > 2 else _next_half(*broadcast_tensors(a, b))
 
 
-@differentiable(grad_a=lambda g, a, b: where(a != b, g, 0), grad_b=flat)
-def _nextafter(a: Tensor, b: Tensor) -> Tensor:
+@differentiable("nextafter", grad_a=lambda g, a, b: where(a != b, g, 0), grad_b=flat)
+def _next_half(a: Tensor, b: Tensor) -> Tensor:
     a, b = a.detach().contiguous(), b.detach().contiguous()
-    bits = {2: int16, 4: int32, 8: int64}[a.element_size()]
     # As integers floats of one sign are in the order of their magnitudes.
     grows = (b > a) == (a > 0)
-    stepped = (a.view(bits) + (grows.to(bits) * 2 - 1)).view(a.dtype)
-    least = copysign(a.new_ones((), dtype=bits).view(a.dtype), b)
+    stepped = (a.view(int16) + (grows.to(int16) * 2 - 1)).view(a.dtype)
+    least = copysign(a.new_ones((), dtype=int16).view(a.dtype), b)
     return where(isnan(a), a, where((a == b) | isnan(b), b, where(a == 0, least, stepped)))
 
 

@@ -12,7 +12,6 @@ from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...autograd.record import gradient_edge
 from ...dtype import bool_, check_numbers, complex128, finfo, float32, float64, get_default_dtype, int32
-from ...dtype import int64 as int64_
 from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
 from .. import sums
@@ -24,6 +23,7 @@ from .._operand import as_operand
 from .._out import takes_out
 from .._results import frexp_result
 from .._rows import writes
+from ..activation import threshold
 from ..complex import complex
 from ..copy import clone, fill_, result_type
 from ..create import full_like
@@ -54,8 +54,7 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     if int64(decimals, "round: decimals") == 0:
         return rows._round(input)
     input = floats_of(input, "round")
-    ten = 10.0 ** abs(decimals)
-    return rows._round(input * ten) / ten if decimals > 0 else rows._round(input / ten) * ten
+    return (rows._round_decimals if decimals > 0 else rows._round_tens)(input, 10.0 ** abs(decimals))
 
 
 @method(inplace=True, out=True)
@@ -98,6 +97,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     if eps is not None:
         check_numbers("logit", eps=eps)
         input = as_operand(input, "logit")
+        if input.dtype.is_floating_point and 0 <= eps <= 0.5 and not (mode.enabled and gradient_edge(input)):
+            return rows._logit(rows._clamp(input, float(eps), 1.0 - eps))
         input = rows.where(input < eps, eps, rows.where(input > 1 - eps, 1 - eps, input))
     return rows._logit(input)
 
@@ -119,8 +120,10 @@ def nan_to_num(
     _, high, low, _ = input.dtype.limits()
     high, low = high if posinf is None else posinf, low if neginf is None else neginf
     check_numbers("nan_to_num", nan=nan, posinf=high, neginf=low)
+    if low != -high and low != -math.inf:  # -inf becomes low first
+        input = threshold(input, -math.inf, float(low))
     out = rows._nan_to_num(input, float(nan or 0.0), float(high))
-    return out if low == -high else rows.where(rows.eq(input, -math.inf), float(low), out)
+    return rows.where(rows.eq(input, -math.inf), low, out) if low == -math.inf != -high else out
 
 
 @method(out=True)
@@ -209,17 +212,10 @@ def frexp(input: Tensor) -> frexp_result:
     >>> norch.frexp(norch.tensor([3.0, -0.25]))
     frexp_result(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
     """
-    input = floats_of(as_operand(input, "frexp"), "frexp")
-    x = input.detach().float() if input.element_size() == 2 else input.detach()
-    integers, digits, most = (int64_, 52, 0x7FF) if x.dtype is float64 else (int32, 23, 0xFF)
-    few = (rows.abs(x) < finfo(x.dtype).tiny) & (x != 0)  # subnormal numbers have no exponent of their own
-    bits = rows.where(few, x * 2.0**digits, x).contiguous().view(integers)
-    power = rows.bitwise_and(rows.bitwise_right_shift(bits, digits), most)
-    plain = rows.isfinite(x) & (x != 0)
-    half = rows.bitwise_or(rows.bitwise_and(bits, ~(most << digits)), (most // 2 - 1) << digits).view(x.dtype)
-    power = power - (most // 2 - 1) - few.to(integers) * digits
-    exponent = rows.where(plain, power, 0).to(int32)
-    mantissa = _mantissa(input, rows.where(plain, half, x).to(input.dtype), exponent)
+    input = floats_of(input, "frexp")
+    x = input.detach()
+    exponent = lib.norch_cast(rows._exponent(x), int32.code)
+    mantissa = _mantissa(input, rows._significand(x), exponent)
     return frexp_result(mantissa, exponent.clone() if mantissa.requires_grad else exponent)  # which may be written to
 
 
