@@ -155,6 +155,14 @@ static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
     return pairs ? nr_whole(norch_reduce(op, pairs, 1, &axis, false, -1, 0)) : NULL;
 }
 
+#define ENOUGH_FOR_BOOLS 4096 /* elements for which a cast to bool pays */
+
+/* any() or all() of x as bools, which are compared many at a time. */
+static norch_tensor *reduce_truth(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim) {
+    NR_OWNED norch_tensor *truth = norch_cast(x, NORCH_BOOL);
+    return truth ? norch_reduce(op, truth, count, dims, keepdim, -1, 0) : NULL;
+}
+
 /* The sum and the mean are those of the parts; the variance, a real number, is the sum of the variances of the
  * parts. */
 static norch_tensor *reduce_complex(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
@@ -170,10 +178,7 @@ static norch_tensor *reduce_complex(int32_t op, const norch_tensor *x, int64_t c
         if (x->ndim > 0 || op == NR_OP_norm) return reduce_parts(op, x, count, dims, keepdim, true, param);
         break;
     case NR_OP_any:
-    case NR_OP_all: {
-        NR_OWNED norch_tensor *truth = norch_cast(x, NORCH_BOOL);
-        return truth ? norch_reduce(op, truth, count, dims, keepdim, -1, param) : NULL;
-    }
+    case NR_OP_all: return reduce_truth(op, x, count, dims, keepdim);
     }
     nr_refuse_complex(nr_ops[op].name, x->dtype);
     return NULL;
@@ -188,6 +193,9 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
         NR_OWNED norch_tensor *cast = dtype >= 0 ? norch_cast(x, dtype) : nr_retained(x);
         return cast ? reduce_complex((int32_t)op, cast, count, dims, keepdim, param) : NULL;
     }
+    const bool is_truth = op == NR_OP_any || op == NR_OP_all;
+    if (is_truth && nr_is_float(x->dtype) && x->device_type == NORCH_CPU && x->numel >= ENOUGH_FOR_BOOLS)
+        return reduce_truth((int32_t)op, x, count, dims, keepdim);
     if (row->result == NR_INDEX && count > 1)
         return NR_REFUSE(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);
     axis_set axes;

@@ -151,3 +151,15 @@ def test_norms_of_extreme_elements(dtype, p):
         if p < 0 and values[0] == far:
             out.backward()
             assert x.grad.tolist() == pytest.approx([0.0, 1.0], abs=2e-3)  # of the smallest, nearly alone
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_truth_of_many_floats(dtype: str) -> None:
+    """Of many elements any() and all() are those of bools."""
+    values = np.random.default_rng(0).choice([0.0, -0.0, 1.0, np.nan, np.inf, 6e-8], (60, 100)).astype(dtype)
+    values[:, :3], values[7], values[8], values[:, 3] = 1, 0, 1, 0
+    x = norch.tensor(values)
+    for axes in (None, 0, 1):
+        np.testing.assert_array_equal(x.any(axes).numpy(), values.any(axes))
+        np.testing.assert_array_equal(x.all(axes).numpy(), values.all(axes))
+        np.testing.assert_array_equal(x.T.all(axes, keepdim=True).numpy(), values.T.all(axes, keepdims=True))
