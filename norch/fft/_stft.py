@@ -18,6 +18,7 @@ from ..ops._operand import tensor_of
 from ..ops._out import makes
 from ..ops.complex import view_as_real
 from ..ops.composed.pad import pad
+from ..ops.copy import cat
 from ..ops.create import arange, dtype_or_default, ones
 from ..ops.special import i0
 from ..tensor import Tensor
@@ -26,7 +27,8 @@ from ..tensor import Tensor
 
 
 def _window(name: str, formula: Any, length: Any, periodic: bool, dtype: DType | None, device: Any) -> Tensor:
-    """formula(n, N) over n = 0 ... N for a window of N + 1 elements, of which a periodic one lacks the last."""
+    """formula(n, N) over n = 0 ... N for a window of N + 1 elements, of which a periodic one lacks the last. It may
+    write to n. Windows are symmetric, so half of n is enough."""
     kind = dtype_or_default(dtype)
     if not kind.is_floating_point:
         raise DTypeError(f"{name}: expected a dtype of floats, got {kind.name}")
@@ -34,7 +36,9 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, dtype: DType |
         raise ArgumentError(f"{name}: window_length must not be negative, got {count}")
     if count < 2:
         return ones(count, dtype=kind, device=device)
-    return formula(arange(count, dtype=float64, device=device), count if periodic else count - 1).to(kind)
+    last = count if periodic else count - 1
+    half = formula(arange(last // 2 + 1, dtype=float64, device=device), last).to(kind)
+    return cat([half, half[bool(periodic) : (last + 1) // 2].flip(0)])
 
 
 @makes(out=False)
@@ -46,7 +50,7 @@ def bartlett_window(
     >>> norch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    triangle = lambda n, last: 1 - (n * (2 / last) - 1).abs()  # noqa: E731
+    triangle = lambda n, last: n.mul_(2 / last)  # noqa: E731
     return _window("bartlett_window", triangle, window_length, periodic, dtype, device)
 
 
@@ -59,7 +63,7 @@ def hann_window(
     >>> norch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    square = lambda n, last: (n * (math.pi / last)).sin().square()  # noqa: E731
+    square = lambda n, last: n.mul_(math.pi / last).sin_().square_()  # noqa: E731
     return _window("hann_window", square, window_length, periodic, dtype, device)
 
 
@@ -73,7 +77,7 @@ def hamming_window(
     >>> norch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
     """
-    cosine = lambda n, last: alpha - beta * (n * (2 * math.pi / last)).cos()  # noqa: E731
+    cosine = lambda n, last: n.mul_(2 * math.pi / last).cos_().mul_(-beta).add_(alpha)  # noqa: E731
     return _window("hamming_window", cosine, window_length, periodic, dtype, device)
 
 
@@ -88,8 +92,8 @@ def blackman_window(
     """
 
     def cosines(n: Any, last: int) -> Any:
-        turn = n * (2 * math.pi / last)
-        return 0.42 - 0.5 * turn.cos() + 0.08 * (turn * 2).cos()
+        cosine = n.mul_(2 * math.pi / last).cos_()  # cos(2 x) is 2 cos(x)^2 - 1
+        return (cosine * 0.16).sub_(0.5).mul_(cosine).add_(0.34)
 
     return _window("blackman_window", cosines, window_length, periodic, dtype, device)
 
@@ -106,8 +110,8 @@ def kaiser_window(
     """
 
     def bessel(n: Any, last: int) -> Any:
-        root = (1 - (n * (2 / last) - 1).square()).clamp(min=0).sqrt()
-        return i0(root * beta) / i0(n.new_full((), beta))
+        root = n.mul_(2 / last).sub_(1).square_().neg_().add_(1).clamp_(min=0).sqrt_()
+        return i0(root.mul_(beta)).div_(i0(n.new_full((), beta)))
 
     return _window("kaiser_window", bessel, window_length, periodic, dtype, device)
 
