@@ -396,6 +396,44 @@ NR_BUILTIN(record_view) {
     return out;
 }
 
+/* The view step(x, dim, start, stop, 1) of args, those of record_parts(). */
+static void *record_part(void *const *args, int64_t dim, int64_t start, int64_t stop) {
+    const int64_t numbers[] = {dim, start, stop, 1};
+    norch_tensor *part = norch_slice(args[1], dim, start, stop, 1);
+    void *arguments = part ? PyTuple_New(4) : NULL;
+    for (nr_ssize i = 0; arguments && i < 4; i++) {
+        void *number = PyLong_FromLongLong(numbers[i]);
+        if (number && PyTuple_SetItem(arguments, i, number) == 0) continue;
+        Py_DecRef(arguments);
+        arguments = NULL;
+    }
+    void *const passed[] = {args[0], part, args[1], args[2], arguments};
+    void *out = arguments ? nr_py_record_view(NULL, passed, 5) : NULL;
+    if (arguments) Py_DecRef(arguments);
+    if (part) norch_release(part);
+    return out;
+}
+
+/* record_parts(node_class, x, step, dim, sizes): a tuple of views of x, of the given sizes, one behind the other along
+ * dim. step is the function of slices. */
+NR_BUILTIN(record_parts) {
+    if (!nr_counted("record_parts", 5, n) || !takes_class("record_parts", args[0])) return NULL;
+    if (!nr_is_tensor(args[1])) return nr_refuse("record_parts", "a tensor", args[1]), NULL;
+    const int64_t dim = PyLong_AsLongLong(args[3]);
+    const nr_ssize count = PyErr_Occurred() ? -1 : PyTuple_Size(args[4]);
+    void *out = count < 0 ? NULL : PyTuple_New(count);
+    int64_t start = 0;
+    for (nr_ssize i = 0; out && i < count; i++) {
+        const int64_t size = PyLong_AsLongLong(PyTuple_GetItem(args[4], i));
+        void *part = PyErr_Occurred() ? NULL : record_part(args, dim, start, start + size);
+        start += size;
+        if (part && PyTuple_SetItem(out, i, part) == 0) continue;
+        Py_DecRef(out);
+        out = NULL;
+    }
+    return out;
+}
+
 /* is_recorded(inputs): whether this thread records, and one of the inputs, tensors or None, has a gradient. */
 NR_BUILTIN(is_recorded) {
     void *inputs[MOST_INPUTS];

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from ..._binding.library import lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
+from ..._tensor import handle as _handle
 from ..._tensor.handle import Handle
 from ...autograd.record import record_view
 from ...errors import ArgumentError, BoundsError, Error, ShapeError
@@ -20,14 +22,21 @@ from ..view import END, Region, axis, select, slice_
 __all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
 
 
-def _parts(x: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
+_MANY = 1 << 20  # counts below this need no check
+
+
+def _parts(x: Tensor, dim: int, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
+    """Views of x of the given sizes, one behind the other along dim."""
+    if type(x) is _handle.result_class:
+        return lib.norch_record_parts(Region, x, slice_, dim, sizes)
+    ends = [*accumulate(sizes)]
+    return _between(x, dim, zip([0, *ends], ends))
+
+
+def _between(x: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
     """Views of x from start to stop along dim, for each of bounds."""
-    return tuple(
-        [
-            record_view(Region, lib.norch_slice(x, dim, start, stop, 1), x, slice_, (dim, start, stop, 1))
-            for start, stop in bounds
-        ]
-    )
+    cut, note = lib.norch_slice, record_view
+    return tuple([note(Region, cut(x, dim, a, b, 1), x, slice_, (dim, a, b, 1)) for a, b in bounds])
 
 
 @method
@@ -50,14 +59,12 @@ def split(
     return _parts(tensor, at, _equal(size, step))
 
 
-def _spans(start: int, size: int, count: int) -> list[tuple[int, int]]:
-    """The bounds of so many parts of one size, from start on."""
-    return [(start + i * size, start + (i + 1) * size) for i in range(count)]
-
-
-def _equal(size: int, step: int) -> list[tuple[int, int]]:
-    """The bounds of parts of one size; of nothing, one empty part."""
-    return [(start, start + step) for start in range(0, size or 1, step or 1)]
+def _equal(size: int, step: int) -> tuple[int, ...]:
+    """The sizes of equal parts, and of what is left; of nothing, one empty part."""
+    if not size:
+        return (0,)
+    count, rest = divmod(size, step)
+    return (*(step,) * count, rest) if rest else (step,) * count
 
 
 def axis_and_size(x: Tensor, dim: int, name: str, error: type[Error] = ShapeError) -> tuple[int, int]:
@@ -80,8 +87,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
     parts = [part if type(part) is int else int64(part, "split_with_sizes: size") for part in split_sizes]
     if sum(parts) != size or (parts and min(parts) < 0):
         raise ShapeError(f"split_with_sizes: sizes {parts} do not add up to {size}, the size of dimension {dim}")
-    end = 0
-    return _parts(input, at, [(end, end := end + part) for part in parts])
+    return _parts(input, at, tuple(parts))
 
 
 @method(numpy=True, out=False)
@@ -92,7 +98,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
     at, size = axis_and_size(tensor_of(input, "chunk"), dim, "chunk")
-    if check_count(chunks, "chunk: chunks") < 1:
+    if (chunks if type(chunks) is int and chunks < _MANY else check_count(chunks, "chunk: chunks")) < 1:
         raise ArgumentError(f"chunk: into {chunks} chunks")
     parts = _parts(input, at, _equal(size, -(-size // chunks)))
     return parts if size else parts * chunks
@@ -108,11 +114,13 @@ def tensor_split(
     [[0, 1, 2], [3, 4]]
     """
     at, size = axis_and_size(tensor_of(input, "tensor_split"), dim, "tensor_split")
-    return _parts(input, at, _cut(size, indices_or_sections, indices, sections))
+    return _cut(input, at, size, indices_or_sections, indices, sections)
 
 
-def _cut(size: int, *given: Any) -> Iterable[tuple[int, int]]:
-    """The bounds of the parts of tensor_split(); given: the indices or the number of sections, and None."""
+def _cut(x: Tensor, dim: int, size: int, *given: Any) -> tuple[Tensor, ...]:
+    """The parts of tensor_split(); given: the indices or the number of sections, and None."""
+    if type(given[0]) is int and 0 < given[0] < _MANY and given[1] is given[2] is None:
+        return _parts(x, dim, _sections(size, given[0]))
     cuts: Any = [cut for cut in given if cut is not None]
     if len(cuts) != 1:
         raise TypeError("tensor_split: give either indices or the number of sections")
@@ -121,10 +129,15 @@ def _cut(size: int, *given: Any) -> Iterable[tuple[int, int]]:
         count = check_count(cuts, "tensor_split: sections")
         if count < 1:
             raise ArgumentError(f"tensor_split: into {count} sections")
-        least, longer = divmod(size, count)
-        return _spans(0, least + 1, longer) + _spans(longer * (least + 1), least, count - longer)
+        return _parts(x, dim, _sections(size, count))
     cuts = [int64(cut, "tensor_split: index") for cut in cuts]
-    return zip([0, *cuts], [*cuts, END])
+    return _between(x, dim, zip([0, *cuts], [*cuts, END]))
+
+
+def _sections(size: int, count: int) -> tuple[int, ...]:
+    """The sizes of so many parts, the first ones longer by one."""
+    least, longer = divmod(size, count)
+    return (*(least + 1,) * longer, *(least,) * (count - longer)) if longer else (least,) * count
 
 
 def _split_along(name: str, least: int, last: int, about: str) -> Any:
@@ -135,9 +148,11 @@ def _split_along(name: str, least: int, last: int, about: str) -> Any:
         shape = lib.norch_shape(x)
         dim = min(last, len(shape) - 1)
         count, size = indices_or_sections if sections is None else sections, shape[dim]
+        if type(count) is int and count > 0 and indices is None and size and not size % count:
+            return _parts(x, dim, _equal(size, size // count))
         if hasattr(count, "__index__") and size % (int(count) or 1):
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
-        return _parts(x, dim, _cut(size, indices_or_sections, indices, sections))
+        return _cut(x, dim, size, indices_or_sections, indices, sections)
 
     return method(rename_errors(named_function(function, name, about)))
 
