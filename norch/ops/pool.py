@@ -8,6 +8,7 @@ axis: one node.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from .._binding.library import lib
@@ -162,6 +163,28 @@ def _window(
     """x with two axes to pool over, the window as C takes it, and the sizes of the result. by_rows: windows over one
     axis are those of the rows of planes, else of planes of one row."""
     shape = lib.norch_shape(tensor_of(x, name))
+    given = kernel_size, stride, padding, dilation, ceil_mode
+    planned = _planned if _PLAIN.issuperset(map(type, given)) else _planned.__wrapped__
+    window, result = planned(name, axes, shape, *given, by_rows)
+    return x if axes != 1 or by_rows else x.unsqueeze(-2), window, result
+
+
+_PLAIN = {int, bool, type(None)}
+
+
+@lru_cache(256, typed=True)  # networks ask for the same few
+def _planned(
+    name: str,
+    axes: int,
+    shape: tuple[int, ...],
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil_mode: bool,
+    by_rows: bool,
+) -> tuple[Window, tuple[int, ...]]:
+    """The window and the sizes of the result, of an x of this shape."""
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape {shape}")
     kernel = per_axis(kernel_size, axes, name, "kernel_size")
@@ -183,10 +206,9 @@ def _window(
             )
         result.append(count)
     if axes == 1:
-        x = x if by_rows else x.unsqueeze(-2)
         kernel, step, before, dilations = (1, *kernel), (1, *step), (0, *before), (1, *dilations)
         result = [shape[-2] if by_rows else 1, *result]
-    return x, (*kernel, *step, *before, *dilations, *result), tuple(result)
+    return (*kernel, *step, *before, *dilations, *result), tuple(result)
 
 
 def _by_planes(window: Window) -> tuple[Window, Window]:

@@ -462,3 +462,13 @@ def test_max_pool_of_integers_is_pytorchs(torch):
         )
         assert ours[0].dtype is getattr(norch, dtype)
         assert [y.tolist() for y in ours] == [y.tolist() for y in theirs]
+
+
+def test_sizes_of_windows_are_integers_after_a_call_with_them() -> None:
+    x = norch.ones(1, 4, 4)
+    assert F.max_pool2d(x, 1).shape == (1, 4, 4)
+    for wrong in (1.0, True):
+        with pytest.raises(TypeError, match="max_pool2d: kernel_size takes integers"):
+            F.max_pool2d(x, wrong)  # type: ignore[arg-type]
+    with pytest.raises(norch.ShapeError, match="max_pool2d: a kernel of size 5 does not fit"):
+        F.max_pool2d(x, 5)
