@@ -150,7 +150,11 @@ def _glu_grad(g: Any, x: Any, dim: int) -> Any:
 def glu(x: Tensor, dim: int) -> Tensor:
     """a * sigmoid(b), with a and b the halves of x along dim."""
     half = x.shape[dim] // 2
-    return mul(lib.norch_narrow(x, dim, 0, half), sigmoid(lib.norch_narrow(x, dim, half, half)))
+    a, s = lib.norch_narrow(x, dim, 0, half), sigmoid(lib.norch_narrow(x, dim, half, half))
+    if isinstance(s, BatchedBase):
+        return mul(a, s)
+    lib.norch_binary_into(s, OPCODES["mul"], a, s)
+    return s
 
 
 # ---- derivatives that are rows of their own, in one pass over memory: a is the gradient, b the input -----------------

@@ -58,7 +58,7 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
     plain = scales(factor, first, input)
     if plain and function in (_add, _sub) and input.dtype.is_floating_point:
         try:
-            return _addcmul(input, first, -factor if function is _sub else factor)
+            return _addcmul(input, -factor if function is _sub else factor, first)  # a number there is not packed
         except Error as error:
             rename_error(error, name)
             raise
@@ -109,7 +109,7 @@ def _added(name: str, self: Tensor, other: Any, alpha: Any, sign: int) -> Any:
     if not scales(alpha, other, self):
         return NotImplemented
     try:
-        return _write_sum(self, other, operand(sign * alpha))
+        return _write_sum(self, operand(sign * alpha), other)
     except Error as error:
         rename_error(error, name)
         raise

@@ -18,7 +18,8 @@ from ...dtype import check_numbers, get_default_dtype
 from ...errors import ArgumentError, DTypeError, Error, ShapeError, one_of, rename_error, stacklevel_of_user
 from ...ops._checks import at_least, real_of
 from ...ops._entry import composed
-from ...ops._operand import as_operand, tensor_of
+from ...ops._operand import as_operand, operand, tensor_of
+from ...ops._rows import writes
 from ...ops.activation import huber
 from ...ops.composed.distance import pairwise_distance
 from ...ops.pointwise import exp, log, minimum, where
@@ -77,6 +78,20 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     return difference
 
 
+def _writable(x: Tensor) -> bool:
+    """Whether x, which was computed here, may be written to: nothing saved it, and no recording holds it."""
+    return x._node is None and type(x) is Tensor and x.is_floating_point() and not lib.norch_recording()
+
+
+_write_huber = writes("binary", "huber")
+
+
+def _huber(difference: Tensor, bound: float) -> Tensor:
+    """huber(), in the memory of the difference where that is possible."""
+    out = _write_huber(difference, operand(bound)) if _writable(difference) else NotImplemented
+    return huber(difference, bound) if out is NotImplemented else out
+
+
 @composed(autocast="float32")
 def mse_loss(
     input: Tensor,
@@ -101,7 +116,7 @@ def mse_loss(
         return mean_square(difference)
     try:
         reduction = legacy_reduction(reduction, size_average, reduce)
-        loss = real_of(difference, "mse_loss").square()
+        loss = difference.square_() if _writable(difference) else real_of(difference, "mse_loss").square()
         return reduced(loss, reduction) if weight is None else _weighted(loss, weight, input, reduction)
     except (Error, TypeError) as error:
         rename_error(error, "mse_loss")
@@ -160,7 +175,7 @@ def smooth_l1_loss(
     difference = _difference("smooth_l1_loss", input, target)
     if beta == 0:
         return reduced(difference.abs(), reduction)
-    loss = reduced(huber(difference, beta), reduction)
+    loss = reduced(_huber(difference, beta), reduction)
     return loss if beta == 1 else loss / beta
 
 
@@ -177,7 +192,7 @@ def huber_loss(
     if not delta > 0:
         raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
     difference = _difference("huber_loss", input, target)
-    loss = huber(difference, delta)
+    loss = _huber(difference, delta)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
