@@ -276,14 +276,18 @@ def _index_tensors(x: Tensor, part: Any, axis: int) -> tuple[Any, ...]:
 @method
 def index_put_(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """x[indices] = values, or += with accumulate (equal indices then add up); indices: a tuple of tensors or None."""
+    view, at = _places(x, indices)
+    values = to_device_of(as_operand(values, "index_put_"), x)
+    index_write(view, at, values, PUT_ADD if flag(accumulate, "index_put_: accumulate") else PUT)
+    return x
+
+
+def _places(x: Tensor, indices: Any) -> tuple[Any, Any]:
+    """A view of x, and its elements that indices name."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices are a tuple of tensors, not {type(indices).__name__}")
-    view, at = _resolve(x, tuple(_ALL if part is None else part for part in indices))
-    if at is None:
-        view, at = _resolve(x, (True, *indices))
-    values = to_device_of(as_operand(values, "index_put_"), x)
-    index_write(view, at, values, PUT_ADD if flag(accumulate, "index_put_: accumulate") else PUT)  # type: ignore[arg-type]
-    return x
+    view, at = _resolve(x, tuple([_ALL if part is None else part for part in indices]))
+    return (view, at) if at is not None else _resolve(x, (True, *indices))
 
 
 @method
@@ -296,7 +300,12 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """
     if mode.casting and (out := in_autocast(index_put, input, indices, values, accumulate)) is not None:
         return out
-    return index_put_(clone_for(as_operand(input, "index_put"), values, *indices), indices, values, accumulate)
+    x = as_operand(input, "index_put")
+    view, at = _places(x, indices)
+    if view is not x:
+        return index_put_(clone_for(x, values, *indices), indices, values, accumulate)
+    values = to_device_of(as_operand(values, "index_put"), x)
+    return index_write(x, at, values, PUT_ADD if flag(accumulate, "index_put: accumulate") else PUT, in_place=False)
 
 
 METHODS.update(__getitem__=getitem, __setitem__=setitem)

@@ -350,22 +350,26 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @method(moves=True)
 def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Writes source into x, as if it were flat, at the given indices; with accumulate it is added there."""
-    return _put(x, index, source, accumulate)
+    return _put(x, index, source, accumulate, True)
 
 
-def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: bool) -> Tensor:
     index, source = check_index(index, "put_"), source_for(x, source, "put_")
     flag(accumulate, "put_: accumulate")
     if index._numel != source._numel:
         raise ShapeError(f"put_: {index.numel()} indices and {source.numel()} values")
     on_one_device("put_", x, index)
-    index, source = (t if t.ndim == 1 else t.reshape(-1) for t in (index, source))
+    index = index if index.ndim == 1 else index.reshape(-1)
+    source = source if source.ndim == 1 else source.reshape(-1)
     at, kind = AdvancedIndex((index,), (0,), 0), PUT_ADD if accumulate else PUT
-    if x.is_contiguous():
+    if in_place and x.is_contiguous():
         index_write(x if x.ndim == 1 else x.view(-1), at, source, kind)
         return x
-    check_writable(x, "put_", source)
-    return copy_(x, index_write(x.reshape(-1), at, source, kind, in_place=False).view(x.shape))
+    if in_place:
+        check_writable(x, "put_", source)
+    out = index_write(x if x.ndim == 1 else x.reshape(-1), at, source, kind, in_place=False)
+    out = out if x.ndim == 1 else out.view(lib.norch_shape(x))
+    return copy_(x, out) if in_place else out
 
 
 @method(moves=True)
@@ -376,7 +380,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     tensor([[0., 0.],
             [0., 5.]])
     """
-    return _put(clone_for(as_operand(input, "put"), index, source), index, as_operand(source, "put"), accumulate)
+    return _put(as_operand(input, "put"), index, as_operand(source, "put"), accumulate, False)
 
 
 # ---- masks ----------------------------------------------------------------------------------------------------------
