@@ -109,6 +109,9 @@ def to(
     elif isinstance(like, DType):
         dtype = like
     elif isinstance(like, (Device, str)):
+        if like == "cpu" and not x._device_type and dtype is device is memory_format is None:
+            if copy is non_blocking is False:
+                return x
         device = like
     elif arguments:
         dtype, device, non_blocking, copy = parse_to(

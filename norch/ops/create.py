@@ -111,11 +111,13 @@ def empty_strided(size: Any, stride: Any, *, dtype: DType | None = None, device:
     >>> norch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    steps = [int64(step, "empty_strided: stride") for step in stride]
+    steps = [step if type(step) is int else int64(step, "empty_strided: stride") for step in stride]
     if min(steps, default=0) < 0:
         raise ArgumentError(f"empty_strided: strides must not be negative, got {tuple(steps)}")
-    reach = sum((int64(count, "empty_strided: size") - 1) * step for count, step in zip(size, steps))
-    line = lib.norch_empty((0 if 0 in size else reach + 1,), dtype_or_default(dtype).code, device_code(device))
+    reach = 1
+    for count, step in zip(size, steps):
+        reach += ((count if type(count) is int else int64(count, "empty_strided: size")) - 1) * step
+    line = lib.norch_empty((0 if 0 in size else reach,), dtype_or_default(dtype).code, device_code(device))
     return lib.norch_as_strided(line, tuple(size), steps, 0)
 
 
@@ -182,7 +184,7 @@ def full_like(
     (1, 3)
     """
     plain = type(input) is _handle.result_class and device is memory_format is None
-    if plain and (type(fill_value) is float or (type(fill_value) is int and -_FAR < fill_value < _FAR)):
+    if plain and (type(fill_value) is float or (type(fill_value) is int and -FAR < fill_value < FAR)):
         wanted = input.dtype if dtype is None else dtype_named(dtype)
         if wanted.is_floating_point:
             return _full_like("full_like", input, wanted.code, fill_value, 0)
@@ -246,7 +248,7 @@ def empty_like(
     return lib.norch_empty(input.shape, dtype.code, device_code(device))
 
 
-_FAR = 1 << 52  # integers that doubles hold, and so do their sums
+FAR = 1 << 52  # integers that doubles hold, and so do their sums
 
 
 # ---- ranges -----------------------------------------------------------------------------------------------------
@@ -270,7 +272,7 @@ def arange(
         start, end = 0, start
     wanted = None if dtype is None else dtype_named(dtype)
     fit = type(start) is type(end) is type(step) is int and wanted in (None, norch_int64, float32, float64)
-    if fit and 0 <= start <= end < _FAR > step > 0:
+    if fit and 0 <= start <= end < FAR > step > 0:
         code = (wanted or norch_int64).code
         out = lib.norch_arange((end - start + step - 1) // step, code, start, step, start, step)
         return on_device(out, device)

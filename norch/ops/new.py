@@ -8,7 +8,7 @@ from .._tensor import handle as _handle
 from ._arguments import named_function
 from ._entry import rename_errors
 from ._out import make_with_options
-from .create import empty, empty_strided, full, legacy_tensor, ones, zeros
+from .create import FAR, empty, empty_strided, full, legacy_tensor, ones, zeros
 from .op import method
 from .values import Tensor, tensor
 from .view import sizes
@@ -68,6 +68,10 @@ def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
     >>> norch.ones(2).new_full((3,), 7)
     tensor([7., 7., 7.])
     """
+    plain = not more and type(self) is _handle.result_class and self.dtype.is_floating_point
+    if plain and (type(fill_value) is float or (type(fill_value) is int and -FAR < fill_value < FAR)):
+        device = self._device_type, self._device_index
+        return lib.norch_full(sizes((size,)), self._dtype, fill_value, 0, device)
     return make_with_options(full, size, fill_value, **_options_of(self, more))
 
 

@@ -6,6 +6,7 @@ import math
 
 from .._binding.library import lib
 from .._package.typing import Any, Tensor
+from .._tensor import handle as _handle
 from ..autograd.derivative import derivative
 from ..autograd.differentiable import differentiable
 from ..autograd.levels import zeros_of
@@ -24,6 +25,7 @@ _ABS, _DIV, _MUL, _NE, _CLAMP = (OPCODES[name] for name in "abs div mul ne clamp
 _SUM, _AMAX, _AMIN = (OPCODES[name] for name in "sum amax amin".split())
 # Of a dtype the least positive number, subnormal, and the largest.
 _ENDS = {d: (d.limits()[3] * d.limits()[0], d.limits()[1]) for d in (float32, float64)}
+_WIDE_FLOATS = {d.code for d in _ENDS}
 
 
 def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
@@ -46,6 +48,11 @@ def vector_norm(
     >>> norch.linalg.vector_norm(norch.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    if dtype is None and type(input) is _handle.result_class and not input.ndim and input._dtype in _WIDE_FLOATS:
+        if (dim is None or (type(dim) is int and -1 <= dim <= 0)) and type(keepdim) is bool:
+            if type(ord) in (int, float) and (ord > 0 or ord < 0):  # such a norm of a number is its size
+                node = _MaxNorm if math.isinf(ord) else _VectorNorm
+                return record(node, lib.norch_unary(_ABS, input), (input,), (None, keepdim, float(ord)))
     x, axes = _floats(input, "vector_norm", dtype), axes_of(dim)
     if type(ord) is not int:
         check_numbers("vector_norm", ord=ord)
@@ -87,7 +94,9 @@ def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
 @differentiable("vector_norm", grad=lambda g, x_meta: zeros_of(x_meta, g))
 def _nonzeros(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
     """How many elements are not 0, NaN among them."""
-    count = lib.norch_reduce(_SUM, lib.norch_binary(_NE, x, operand(0)), axes, keepdim, -1, 0.0)
+    count = lib.norch_binary(_NE, x, operand(0))
+    if x.ndim or axes:
+        count = lib.norch_reduce(_SUM, count, axes, keepdim, -1, 0.0)
     return lib.norch_cast(count, x._dtype)
 
 

@@ -145,16 +145,16 @@ def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | Non
         data, source = bytes(numbers), norch_bool
     elif known.kind in "iu":
         try:
-            data, source = array("q", map(int, numbers)).tobytes(), norch_int64
+            data, source = array("q", numbers).tobytes(), norch_int64
         except OverflowError:
             if wanted.kind not in "fc":
                 raise OverflowError("tensor: an integer does not fit 64 bits") from None
-            data, source = array("d", map(float, numbers)).tobytes(), float64
+            data, source = array("d", numbers).tobytes(), float64
     elif known.is_complex:
         data, source = array("d", [part for x in numbers for part in (x.real, x.imag)]).tobytes(), complex128
     else:
         source = float32 if wanted is float32 else float64
-        data = array(source.format, map(float, numbers)).tobytes()  # what is too large for float32 becomes infinite
+        data = array(source.format, numbers).tobytes()  # what is too large for float32 becomes infinite
     out = from_bytes(data, shape, source)
     return out if source is wanted else out.to(wanted)
 

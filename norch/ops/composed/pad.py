@@ -37,10 +37,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if not hasattr(pad, "__iter__"):
         raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
     input = tensor_of(input, "pad")
-    shape, amounts = lib.norch_shape(input), [n if type(n) is int else int64(n, "pad: size") for n in pad]
-    ndim = len(shape)
-    count = len(amounts) // 2
-    if len(amounts) % 2 or count > ndim:
+    shape, amounts = lib.norch_shape(input), list(pad)
+    for i, n in enumerate(amounts):
+        if type(n) is not int:
+            amounts[i] = int64(n, "pad: size")
+    ndim, (count, odd) = len(shape), divmod(len(amounts), 2)
+    if odd or count > ndim:
         raise ShapeError(f"pad: sizes {tuple(amounts)} are no pairs for {ndim} dimensions")
     if mode not in _MODES:
         raise NotImplementedError(f"pad: unknown mode {mode!r}")

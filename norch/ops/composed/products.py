@@ -268,6 +268,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         return a * b
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"inner: the last dimensions differ: {tuple(a.shape)} and {tuple(b.shape)}")
+    if a.ndim <= 2 and b.ndim <= 2 and a._dtype == b._dtype:
+        return matmul(a, t(b))
     return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
 
 
@@ -291,6 +293,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tenso
         count = dims.__index__()
         if not 0 <= count <= min(a.ndim, b.ndim):
             raise ArgumentError(f"tensordot: dims={count} for tensors of {a.ndim} and {b.ndim} dimensions")
+        if count == 1 and a.ndim <= 2 and b.ndim <= 2 and a._dtype == b._dtype and a.shape[-1] == b.shape[0]:
+            return matmul(a, b)
         of_a, of_b = list(range(a.ndim - count, a.ndim)), list(range(count))
     else:
         raise TypeError(f"tensordot: dims is a number or two lists of axes, not {dims!r}")

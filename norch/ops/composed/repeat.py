@@ -13,6 +13,7 @@ from ...dtype import float64
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._operand import tensor_of
+from ..copy import clone
 from ..index import KINDS, index_select
 from ..op import OPCODES, method
 from ..reduce import sum_over
@@ -49,6 +50,8 @@ def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
     """
     counts = [count if type(count) is int else int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
     shape = lib.norch_shape(tensor_of(input, "repeat"))
+    if not counts and not shape:
+        return clone(input)
     lead = len(counts) - len(shape)
     if lead < 0 or min(counts, default=0) < 0:
         raise ShapeError(f"repeat: counts {tuple(counts)} for shape {shape}")

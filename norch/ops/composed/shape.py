@@ -13,7 +13,7 @@ from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
 from ..._tensor import handle as _handle
 from ..._tensor.handle import Handle, Size
-from ...autograd.broadcast import sum_to
+from ...autograd.broadcast import Expand, sum_to
 from ...autograd.differentiable import differentiable
 from ...autograd.record import record_view
 from ...dtype import DTYPES
@@ -118,7 +118,9 @@ def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
     sources, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
     if len(sources) != len(positions):
         raise ShapeError(f"movedim: {len(sources)} axes to {len(positions)} positions")
-    order = [dim for dim in range(ndim) if dim not in sources]
+    order = list(range(ndim))
+    for dim in sources:
+        order.remove(dim)
     for position, dim in sorted(zip(positions, sources)):
         order.insert(position, dim)
     return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
@@ -182,7 +184,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     inputs = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     listed = tensors_of(inputs, "broadcast_tensors")
     shape = broadcast_shapes(*map(lib.norch_shape, listed))
-    return tuple([expand(x, shape) for x in listed])
+    return tuple([record_view(Expand, lib.norch_expand(x, shape), x, expand, (shape,)) for x in listed])
 
 
 def _at_least(ndim: int, name: str, function: Any) -> Any:
