@@ -1,6 +1,8 @@
 # Flags of the C compiler: first those of all objects, then how each family is optimized.
 
 CLANG := $(findstring clang,$(COMPILER))
+# With a check at each access of unrolled loops, the optimizer would take minutes for what is built by instruction set.
+UNOPTIMIZED := $(if $(findstring address,$(SANITIZE)),-O0)
 FLAGS_baseline := $(if $(DEV),-march=native) -DNR_ISA_NAME=baseline -DNR_ISA_BASELINE
 FLAGS_avx2     := -mavx2 -mfma -DNR_ISA_NAME=avx2
 FLAGS_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma -mprefer-vector-width=512 -DNR_ISA_NAME=avx512
@@ -92,7 +94,6 @@ $(if $(AVX),$(if $(or $(CLANG),$(filter -O0,$(CFLAGS))),,$(BUILD)/cpu/pointwise_
 
 # Only products of matrices, convolutions and attention may be contracted to fused multiply-adds; other operations round
 # each product and each sum. Under a sanitizer they are not contracted either: its checks between a product and its sum
-# would leave some unfused, and kernels would differ in their bits. With a check at each access of their unrolled tiles,
-# clang's optimizer would take minutes.
-$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o $(BUILD)/cpu/quantized_isa.%.o: EXTRA = $(if $(SANITIZE),-O0,-ffp-contract=fast)
+# would leave some unfused, and kernels would differ in their bits.
+$(BUILD)/cpu/matmul_isa.%.o $(BUILD)/cpu/conv_isa.%.o $(BUILD)/cpu/attention_isa.%.o $(BUILD)/cpu/quantized_isa.%.o: EXTRA = $(if $(SANITIZE),,-ffp-contract=fast)
 $(BUILD)/cpu/cpu.o: EXTRA = $(ISAS:%=-DNR_HAS_%)

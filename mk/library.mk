@@ -34,7 +34,7 @@ $(LIB): $(OBJECTS) $(MUSL_OBJECTS) $(BUILD)/objects $(EXPORTS)
 define compile
 $(if $(V),,@echo "  CC    $<$(if $1,  $1)")
 @mkdir -p $(@D)
-$(Q)$(CC) $(FLAGS) $(FLAGS_$1) $(EXTRA) -MMD -MP -c -o $@ $<
+$(Q)$(CC) $(FLAGS) $(if $1,$(UNOPTIMIZED)) $(FLAGS_$1) $(EXTRA) -MMD -MP -c -o $@ $<
 endef
 
 $(BUILD)/%.o: csrc/%.c $(BUILD)/flags
