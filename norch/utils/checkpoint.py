@@ -17,7 +17,8 @@ from ..autograd.function import Output, Outputs
 from ..autograd.node import Node
 from ..autograd.record import gradient_edge
 from ..autograd.region import region, walk_to
-from ..autograd.saved import freed
+from ..autograd.saved import changed, freed
+from ..autograd.transforms import leaves
 from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ..tensor import Tensor
@@ -55,7 +56,7 @@ def checkpoint(
 ) -> Any:
     """function(*args, **kwargs): a tensor, or a tuple or list with tensors. Only the arguments are kept; backward calls
     function a second time, in the same autocast and with the same random numbers if preserve_rng_state. context_fn()
-    gives two contexts, one for each of the calls.
+    gives two contexts, one for each of the calls. Error in backward if an argument was changed in place meanwhile.
 
     Gradients also reach leaves that function uses beside its arguments. use_reentrant, determinism_check, debug and
     early_stop have no effect; the implementation is PyTorch's for use_reentrant=False.
@@ -73,12 +74,16 @@ def checkpoint(
         return [result] if kind[0] is None else list(result)
 
     def recompute() -> list[Any]:
+        for x, version in given:
+            if x._version != version:
+                raise changed(whole, x)
         with enable_grad(), using(setting.changed(cache={})), fork_rng(enabled=preserve_rng_state), again:
             if preserve_rng_state:
                 set_rng_state(state)
             return call()
 
     kind: list[Any] = [None]
+    given = [(x, x._version) for x in leaves((args, kwargs))]
     state, start, setting = get_rng_state(), next_seq(), current()
     first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     with first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import Any
 
 import pytest
@@ -67,10 +68,31 @@ def test_walks_and_hooks() -> None:
     assert x.grad.tolist() == [6, 24] and len(calls) == 3 and seen == [[3, 12], [3, 12]]
     with pytest.raises(norch.Error, match="second time"):
         out.sum().backward()
-    out = checkpoint(square, x)
-    with norch.no_grad():
-        x.mul_(2)
-    out.sum().backward()  # as in PyTorch, what is computed again is computed of what is there by then
+
+
+CHANGED: dict[str, Any] = {
+    "leaf": lambda run, x, h, constant: run(lambda t: t.sin(), x),
+    "computed": lambda run, x, h, constant: run(lambda t: t.sin(), h),
+    "base of a view": lambda run, x, h, constant: run(lambda t: t.sin(), h[:2]),
+    "constant": lambda run, x, h, constant: run(lambda t, u: t * u, x, constant),
+    "in a dict": lambda run, x, h, constant: run(lambda t, d: t * d["u"], x, {"u": constant}),
+    "by the function": lambda run, x, h, constant: run(lambda t: t.mul_(2).sin(), h),
+}
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+@pytest.mark.parametrize("name", CHANGED)
+def test_an_argument_that_was_changed_is_refused(torch: Any, name: str, use_reentrant: bool) -> None:
+    """Computed again of other numbers, its gradient would be wrong. PyTorch does not look into containers."""
+    for m in (norch,) if name == "in a dict" or (name == "by the function" and use_reentrant) else (norch, torch):
+        x, constant = m.ones(3, requires_grad=True), m.ones(3)
+        h = x * 1
+        out = CHANGED[name](partial(m.utils.checkpoint.checkpoint, use_reentrant=use_reentrant), x, h, constant)
+        if name != "by the function":
+            with m.no_grad():
+                {"leaf": x, "constant": constant, "in a dict": constant}.get(name, h).mul_(2)
+        with pytest.raises(RuntimeError, match="in ?place"):
+            out.sum().backward()
 
 
 def test_keeps_the_arguments_only() -> None:
