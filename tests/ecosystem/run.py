@@ -30,7 +30,9 @@ PACKAGES = {
     "pina": "pina-mathlab",
     "pyro": "pyro-ppl",
     "ignite": "pytorch-ignite",
+    "open_clip": "open-clip-torch",
     "torchvision_ops": "torchvision",
+    "whisper": "openai-whisper",
 }  # of other names
 IN_CI = ("einops", "timm", "transformers")
 MARKS = ("<!-- tests/ecosystem/run.py --table writes what follows -->\n", "<!-- to here -->\n")
