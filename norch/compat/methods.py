@@ -5,11 +5,14 @@ to the class of norch of the same name: as methods or, with an @ in methods.txt,
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
 from .. import nn
+from ..tensor import Tensor as _Tensor
 from ..utils.data import DataLoader as _DataLoader
+from .typed_storage import TypedStorage
 
 
 class Module:
@@ -158,3 +161,52 @@ class Tensor:
 
     def _typed_storage(self: Any) -> Any:
         return self.storage()
+
+    def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+        """The first elements of the storage in another shape. A storage that is too small is replaced by a larger one,
+        which other tensors of it do not see."""
+        shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+        if self.requires_grad:
+            raise RuntimeError("cannot resize variables that require grad")
+        if tuple(self.shape) == shape:
+            return self
+        elements, start = _elements(self), self.storage_offset()
+        end = start + math.prod(shape)
+        if end > elements.numel():
+            grown = elements.new_empty(end)
+            grown[: elements.numel()] = elements
+            elements = grown
+        self.data = elements[start:end].view(shape)
+        return self
+
+    def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
+        return Tensor.resize_(self, tuple(the_template.shape))
+
+    def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+        """Makes this a view of source, a tensor or a storage, or of nothing."""
+        if source is None:
+            self.data = self.new_empty(0)
+            return self
+        elements = source.detach() if isinstance(source, _Tensor) else _elements_of(source, self.dtype)
+        if elements.dtype != self.dtype:
+            raise RuntimeError(f"Could not set tensor of type {elements.dtype} to a tensor of type {self.dtype}")
+        if size is not None or not isinstance(source, _Tensor):
+            whole = _elements(elements)
+            size = (whole.numel() - storage_offset,) if size is None else tuple(size)
+            ones = [math.prod(size[i + 1 :]) for i in range(len(size))]
+            elements = whole.as_strided(size, ones if stride is None else tuple(stride), storage_offset)
+        self.data = elements
+        return self
+
+
+def _elements(x: Any) -> Any:
+    """All elements of the storage of a tensor."""
+    return _elements_of(x.untyped_storage(), x.dtype)
+
+
+def _elements_of(storage: Any, dtype: Any) -> Any:
+    """All elements of a storage; those of a TypedStorage have its dtype."""
+    if isinstance(storage, TypedStorage):
+        return storage._elements
+    size = storage.nbytes() // dtype.itemsize
+    return storage.elements[: size * dtype.itemsize].view(dtype)

@@ -153,6 +153,48 @@ def test_functions_of_layers_compute_what_pytorchs_do(torch: Any) -> None:
     assert door(FUNCTIONS) == run("-W", "ignore", "-c", FUNCTIONS)
 
 
+SIZES = """
+import torch
+
+def say(x):
+    print(tuple(x.shape), x.stride(), x.storage_offset(), x.tolist())
+
+x = torch.arange(6.0)
+y = x[2:]
+say(y.resize_(3))
+say(y.resize_(2, 2))
+say(y.resize_([1]).resize_(torch.Size([1, 1])))
+say(x.t().resize_(2, 2) if x.ndim == 2 else x.view(2, 3).t().resize_(3, 2))
+x[2] = 9
+say(y)
+grown = torch.arange(3).resize_(2, 3)
+print(tuple(grown.shape), grown.view(-1)[:3].tolist())
+old = torch.FloatTensor(1)
+say(old.resize_(2, 2).copy_(torch.eye(2)))
+say(torch.empty(0).resize_as_(x).copy_(x))
+data = torch.zeros(2)
+data.data.resize_(x.size()).copy_(x)
+for call in (lambda: torch.ones(2, requires_grad=True).resize_(1), lambda: torch.ones(2).set_(torch.ones(2).int())):
+    try:
+        call()
+    except RuntimeError as error:
+        print(type(error).__name__)
+z = torch.zeros(2)
+say(z.set_(x))
+x[0] = 7
+say(z)
+say(z.set_(x.untyped_storage(), 1, (2, 2), (1, 2)))
+say(z.set_(x.storage(), 2, torch.Size([2])))
+say(z.set_(x, 1, (2, 2)))
+say(z.set_(x.untyped_storage()))
+say(z.set_())
+"""
+
+
+def test_tensors_of_other_sizes(torch: Any) -> None:
+    assert door(SIZES) == run("-W", "ignore", "-c", SIZES)
+
+
 # ---- what forward() calls, with the door and without it --------------------------------------------------------------
 
 
