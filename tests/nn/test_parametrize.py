@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import importlib
 import io
 import pickle
 import weakref
@@ -326,3 +327,18 @@ def test_orthogonal_weights_that_are_set(torch: Any) -> None:
             orthogonal(lib.nn.Linear(3, 3), "none")
         with pytest.raises(ValueError):
             orthogonal(lib.nn.Linear(3, 3), orthogonal_map="givens")
+
+
+def test_hooks_apply_themselves(torch: Any) -> None:
+    for lib in (norch, torch):
+        weighted, spectral = (
+            importlib.import_module(f"{lib.__name__}.nn.utils.{name}") for name in ("weight_norm", "spectral_norm")
+        )
+        layer = lib.nn.Linear(3, 2)
+        weight = layer.weight.detach().clone()
+        hook = weighted.WeightNorm.apply(layer, "weight", 0)
+        assert isinstance(hook, weighted.WeightNorm) and hook in layer._forward_pre_hooks.values()
+        assert layer.weight_g.shape == (2, 1) and lib.allclose(layer.weight, weight)
+        other = lib.nn.Linear(3, 2)
+        hook = spectral.SpectralNorm.apply(other, "weight", 1, 0, 1e-12)
+        assert hook in other._forward_pre_hooks.values() and other.weight_u.shape == (2,)

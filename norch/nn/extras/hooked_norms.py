@@ -64,6 +64,15 @@ class WeightNorm(_Hook):
     def __init__(self, name: str, dim: int | None) -> None:
         self.name, self.dim = name, -1 if dim is None else dim
 
+    @staticmethod
+    def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
+        """What weight_norm() does; returns the hook."""
+        weight = _weight(module, name, "weight_norm").detach()
+        hook = WeightNorm(name, dim)
+        _hook(module, hook, {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}, {})
+        hook(module, ())
+        return hook
+
     def compute_weight(self, module: Any) -> Tensor:
         return _rescaled_weight(module, self.name, self.dim)
 
@@ -75,6 +84,17 @@ class SpectralNorm(_Hook):
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
+
+    @staticmethod
+    def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
+        """What spectral_norm() does; returns the hook."""
+        weight = _weight(module, name, "spectral_norm")
+        check_spectral_norm(weight, n_power_iterations, dim)
+        vectors = random_unit_vectors(as_matrix(weight, dim), eps)
+        hook = SpectralNorm(name, n_power_iterations, dim, eps)
+        _hook(module, hook, {"orig": weight}, dict(zip("uv", vectors, strict=True)))
+        setattr(module, name, weight.detach())  # a leaf, so that the module can be copied before its first forward
+        return hook
 
     def __call__(self, module: Any, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
@@ -121,11 +141,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     >>> norch.nn.utils.weight_norm(norch.nn.Linear(20, 40)).weight_g.shape
     norch.Size([40, 1])
     """
-    weight = _weight(module, name, "weight_norm").detach()
-    parameters = {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}
-    hook = WeightNorm(name, dim)
-    _hook(module, hook, parameters, {})
-    hook(module, ())
+    WeightNorm.apply(module, name, dim)
     return module
 
 
@@ -156,13 +172,7 @@ def spectral_norm(
     >>> list(norch.nn.utils.spectral_norm(norch.nn.Linear(2, 3, bias=False)).state_dict())
     ['weight_orig', 'weight_u', 'weight_v']
     """
-    axis = output_axis(module, dim)
-    weight = _weight(module, name, "spectral_norm")
-    check_spectral_norm(weight, n_power_iterations, axis)
-    vectors = random_unit_vectors(as_matrix(weight, axis), eps)
-    buffers = dict(zip("uv", vectors, strict=True))
-    _hook(module, SpectralNorm(name, n_power_iterations, axis, eps), {"orig": weight}, buffers)
-    setattr(module, name, weight.detach())  # a leaf, so that the module can be copied before its first forward
+    SpectralNorm.apply(module, name, n_power_iterations, output_axis(module, dim), eps)
     return module
 
 
