@@ -330,10 +330,8 @@ def test_orthogonal_weights_that_are_set(torch: Any) -> None:
 
 
 def test_hooks_apply_themselves(torch: Any) -> None:
-    for lib in (norch, torch):
-        weighted, spectral = (
-            importlib.import_module(f"{lib.__name__}.nn.utils.{name}") for name in ("weight_norm", "spectral_norm")
-        )
+    theirs = [importlib.import_module(f"torch.nn.utils.{name}") for name in ("weight_norm", "spectral_norm")]
+    for lib, (weighted, spectral) in ((norch, (hooked_norms, hooked_norms)), (torch, theirs)):
         layer = lib.nn.Linear(3, 2)
         weight = layer.weight.detach().clone()
         hook = weighted.WeightNorm.apply(layer, "weight", 0)
