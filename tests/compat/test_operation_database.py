@@ -1,0 +1,68 @@
+"""norch beside PyTorch on PyTorch's own operation database: values, first and second derivatives, replays and vmap.
+What differs stands in operation_database_left.txt with a reason."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LEFT = Path(__file__).with_name("operation_database_left.txt")
+
+
+def listed(check: str) -> set[str]:
+    """The operations that are known to differ in a check."""
+    lines = [line for line in LEFT.read_text().splitlines() if line and line[0] not in "#["]
+    return {name for line in lines if line.startswith(("all: ", f"{check}: ")) for name in line.split(": ")[1].split()}
+
+
+@pytest.fixture(scope="module")
+def database() -> Any:
+    pytest.importorskip("torch", "2.13")
+    pytest.importorskip("expecttest", reason="torch.testing's database imports it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import operation_database
+    return operation_database
+
+
+CHECKS = {
+    "values": ("float32", "float64", "complex64", "int64", "bool"),
+    "gradients": ("float64", "complex128"),
+    "second gradients": ("float64",),
+    "replays": ("float32",),
+    "vmap": ("float32", "int64"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("check", "dtype"), [(check, dtype) for check, dtypes in CHECKS.items() for dtype in dtypes])
+def test_operations_of_pytorch(database: Any, check: str, dtype: str) -> None:
+    """What differs is to be mended, or listed with a reason."""
+    order = 2 if check.startswith("second") else 1
+    compare = {
+        "values": database.compared_results,
+        "gradients": partial(database.compared_gradients, order=order),
+        "second gradients": partial(database.compared_gradients, order=order),
+        "replays": database.compared_replays,
+        "vmap": database.compared_samples_of_vmap,
+    }[check]
+    known, found, checked = listed(check), {}, 0
+    for op in database.operations(dtype):
+        name, with_gradients = database.full_name(op), "gradients" in check
+        if name in known or database.function_of(op) is None:
+            continue
+        if with_gradients and not (op.supports_autograd and (order == 1 or op.supports_gradgrad)):
+            continue
+        for sample in database.samples(op, dtype, with_gradients):
+            checked += 1
+            if difference := compare(sample):
+                found[name] = difference
+                break
+    assert checked > 1000
+    assert not found
