@@ -34,10 +34,11 @@ typedef struct bf16_kernel {
     int sums; /* numbers of float32 for a multiple of rows, if all columns of a task are packed; 0: one panel is */
 } bf16_kernel;
 
-/* The rows of A, a multiple of `rows`, that are used together for each panel of columns. */
-static int64_t bf16_lefts(int64_t depth, int rows) {
-    return greatest(BF16_BYTES / (2 * rows * greatest(depth, 1)), 4) * rows;
-}
+static int64_t filled_up(int64_t count, int64_t to) { return ceil_div(count, to) * to; }
+
+/* The rows of A, a multiple of `rows`, that are used together for each panel of columns. depth: k as it is filled up,
+ * so that a kernel finds the number that its scratch memory was made for. */
+static int64_t bf16_lefts(int64_t depth, int rows) { return greatest(BF16_BYTES / (2 * rows * depth), 4) * rows; }
 
 typedef bf16_bits bf16_lanes __attribute__((vector_size(2 * TILE_ROW), aligned(2), may_alias));
 typedef bf16_both pair_lanes __attribute__((vector_size(4 * TILE_ROW), aligned(4), may_alias));
@@ -168,8 +169,6 @@ static void bf16_worker(void *context, int64_t worker) {
     for (int64_t task; (task = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->tasks;)
         bf16_task(job, task, job->scratch + (size_t)worker * job->bytes);
 }
-
-static int64_t filled_up(int64_t count, int64_t to) { return ceil_div(count, to) * to; }
 
 static int32_t run_bfloat16(const nr_call *call) {
     bf16_job job = {.plan = call->plan};

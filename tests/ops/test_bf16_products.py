@@ -111,3 +111,11 @@ def test_a_row_is_the_same_alone_as_among_others_of_its_tile() -> None:
     rng = np.random.default_rng(0)
     a, b = halves(rng, 64, 200), halves(rng, 200, 64)
     assert norch.equal((a @ b)[16:48], a[16:48] @ b)
+
+
+def test_more_lanes_of_a_short_sum_than_are_packed_at_once() -> None:
+    """By AMX 8192 rows of A, or columns of a B that is contiguous along k, are multiplied before the next ones."""
+    rng = np.random.default_rng(0)
+    many, few = halves(rng, 16000, 33), halves(rng, 33, 64)
+    check(many @ few, many, few)
+    check(few.T @ many.T, few.T, many.T)
