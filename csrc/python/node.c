@@ -418,7 +418,7 @@ static void *record_part(void *const *args, int64_t dim, int64_t start, int64_t 
  * dim. step is the function of slices. */
 NR_BUILTIN(record_parts) {
     if (!nr_counted("record_parts", 5, n) || !takes_class("record_parts", args[0])) return NULL;
-    if (!nr_is_tensor(args[1])) return nr_refuse("record_parts", "a tensor", args[1]), NULL;
+    if (!nr_take_tensor("record_parts", args[1])) return NULL; /* a recording learns which tensor the parts see */
     const int64_t dim = PyLong_AsLongLong(args[3]);
     const nr_ssize count = PyErr_Occurred() ? -1 : PyTuple_Size(args[4]);
     void *out = count < 0 ? NULL : PyTuple_New(count);

@@ -364,3 +364,25 @@ def test_results_over_one_memory_have_one_piece_of_it():
     found = [function(x) for _ in range(5)]
     assert lib.norch_live_bytes() - before == 5 * 8000
     assert len({one.untyped_storage().data_ptr() for pair in found for one in pair}) == 5
+
+
+VIEWS = {
+    "split": lambda x: x.split(2), "split of sizes": lambda x: x.split([1, 3]), "chunk": lambda x: x.chunk(3, 1),
+    "tensor_split": lambda x: x.tensor_split(3), "tensor_split at": lambda x: x.tensor_split([1, 2], 1),
+    "hsplit": lambda x: x.hsplit(3), "vsplit": lambda x: x.vsplit(2), "dsplit": lambda x: x.view(2, 2, 6).dsplit(2),
+    "unbind": lambda x: x.unbind(), "select": lambda x: [x.select(0, 1)], "index": lambda x: [x[1:, ::2]],
+    "view": lambda x: [x.view(2, 12)], "transpose": lambda x: [x.t()], "diagonal": lambda x: [x.diagonal()],
+    "unfold": lambda x: [x.unfold(0, 2, 1)], "expand": lambda x: [x[:1].expand(3, 6)],
+    "as_strided": lambda x: [x.as_strided((2, 2), (6, 1))], "detach": lambda x: [x.detach()],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_that_are_returned_see_the_argument_of_the_call(name, wrap):
+    for dtype in (norch.float32, norch.int64):
+        function = wrap(VIEWS[name])
+        for number in range(6):
+            x = norch.arange(24, dtype=dtype).view(4, 6) + number
+            for found, wanted in zip(function(x), VIEWS[name](x), strict=True):
+                assert found.tolist() == wanted.tolist() and found.data_ptr() == wanted.data_ptr()
