@@ -23,7 +23,6 @@ from .._operand import as_operand
 from .._out import takes_out
 from .._results import frexp_result
 from .._rows import writes
-from ..activation import threshold
 from ..complex import complex
 from ..copy import clone, fill_, result_type
 from ..create import full_like
@@ -120,10 +119,8 @@ def nan_to_num(
     _, high, low, _ = input.dtype.limits()
     high, low = high if posinf is None else posinf, low if neginf is None else neginf
     check_numbers("nan_to_num", nan=nan, posinf=high, neginf=low)
-    if low != -high and low != -math.inf:  # -inf becomes low first
-        input = threshold(input, -math.inf, float(low))
     out = rows._nan_to_num(input, float(nan or 0.0), float(high))
-    return rows.where(rows.eq(input, -math.inf), low, out) if low == -math.inf != -high else out
+    return out if low == -high else rows.where(rows.eq(input, -math.inf), float(low), out)
 
 
 @method(out=True)

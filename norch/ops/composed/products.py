@@ -22,7 +22,7 @@ from .._entry import composed
 from .._operand import as_operand
 from ..create import eye
 from ..index import on_common_device
-from ..matmul import bmm, linear, matmul, mm, mv
+from ..matmul import bmm, dot, linear, matmul, mm, mv
 from ..op import OPCODES, method
 from ..pointwise import where
 from ..reduce import sum as sum_
@@ -269,7 +269,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"inner: the last dimensions differ: {tuple(a.shape)} and {tuple(b.shape)}")
     if a.ndim <= 2 and b.ndim <= 2 and a._dtype == b._dtype:
-        return matmul(a, t(b))
+        return dot(a, b) if a.ndim == b.ndim == 1 else matmul(a, t(b))
     return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
 
 
