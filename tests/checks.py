@@ -32,6 +32,7 @@ from cases import CASES
 from conftest import DEVICE
 
 import norch
+import norch.nn.functional as F  # noqa: N812
 from norch._binding.library import lib
 from norch.ops._rows import OPCODES
 from norch.testing import assert_close
@@ -283,3 +284,16 @@ def refusals(call: Any, check: Any = lambda: None) -> int:
         finally:
             lib.norch_fail_allocation(-1)
     raise AssertionError("it never got through")
+
+
+def check_recorded_layer(x: Any, w: Any, b: Any, **options: Any) -> None:
+    """That a recorded convolution with relu() has the bits of the calls one by one."""
+
+    @norch.capture
+    def run(x: Any) -> Any:
+        with norch.inference_mode():
+            return F.conv2d(x, w, b, **options).relu()
+
+    wanted = F.conv2d(x, w, b, **options).relu()
+    for _ in range(5):
+        assert norch.equal(run(x), wanted)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import refusals
+from checks import check_recorded_layer, refusals
 
 import norch
 import norch.nn.functional as F
@@ -95,14 +95,7 @@ def test_threads_change_nothing(shape: Any) -> None:
 def test_layers_of_recordings_have_the_same_bits(shape: Any) -> None:
     (x, w, b), options = inputs(shape)
 
-    @norch.capture
-    def run(x: Any) -> Any:
-        with norch.inference_mode():
-            return F.conv2d(x, w, b, **options).relu()
-
-    wanted = F.conv2d(x, w, b, **options).relu()
-    for _ in range(5):
-        assert norch.equal(run(x), wanted)
+    check_recorded_layer(x, w, b, **options)
 
 
 def test_refused_memory_changes_nothing() -> None:

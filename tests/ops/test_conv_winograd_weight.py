@@ -9,23 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from checks import refusals
+from test_conv_winograd import SHAPES as FORWARD_SHAPES
 
 import norch
 import norch.nn.functional as F
 
 pytestmark = [pytest.mark.host, pytest.mark.kernel]
 
-# batch, channels in and out, rows, columns, padding
-SHAPES = [
-    (1, 32, 32, 14, 14, 1),
-    (2, 37, 50, 15, 17, 1),
-    (1, 70, 33, 16, 21, 0),
-    (3, 33, 34, 13, 14, 2),
-    (1, 40, 72, 31, 9, (3, 4)),
-    (1, 100, 32, 57, 60, 1),  # in pieces
-    (1, 32, 40, 5, 1201, 1),
-    (5, 64, 130, 16, 16, 1),
-]
+SHAPES = [*FORWARD_SHAPES, (5, 64, 130, 16, 16, 1)]
 
 
 def drawn(seed: int, *shape: int) -> Any:
