@@ -56,10 +56,11 @@ def checkpoint(
 ) -> Any:
     """function(*args, **kwargs): a tensor, or a tuple or list with tensors. Only the arguments are kept; backward calls
     function a second time, in the same autocast and with the same random numbers if preserve_rng_state. context_fn()
-    gives two contexts, one for each of the calls. Error in backward if an argument was changed in place meanwhile.
+    gives two contexts, one for each of the calls. Error in backward if an argument was changed in place meanwhile,
+    unless it is a constant in a container or by name, or one that function itself changes with use_reentrant=True.
 
-    Gradients also reach leaves that function uses beside its arguments. use_reentrant, determinism_check, debug and
-    early_stop have no effect; the implementation is PyTorch's for use_reentrant=False.
+    Gradients also reach leaves that function uses beside its arguments. determinism_check, debug and early_stop have no
+    effect, nor has use_reentrant else; the implementation is PyTorch's for use_reentrant=False.
 
     >>> from norch.utils.checkpoint import checkpoint
     >>> x = norch.zeros(2, requires_grad=True)
@@ -74,7 +75,7 @@ def checkpoint(
         return [result] if kind[0] is None else list(result)
 
     def recompute() -> list[Any]:
-        for x, version in given:
+        for x, version in versions.items():
             if x._version != version:
                 raise changed(whole, x)
         with enable_grad(), using(setting.changed(cache={})), fork_rng(enabled=preserve_rng_state), again:
@@ -83,11 +84,15 @@ def checkpoint(
             return call()
 
     kind: list[Any] = [None]
-    given = [(x, x._version) for x in leaves((args, kwargs))]
+    # As in PyTorch, constants in containers and by name may change, such as counters.
+    checked = [x for x in leaves((args, kwargs)) if x.requires_grad or any(x is given for given in args)]
+    versions = {x: x._version for x in checked}
     state, start, setting = get_rng_state(), next_seq(), current()
     first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     with first:
         outs = call()
+    if use_reentrant:  # function may then write to constants, as in PyTorch
+        versions |= {x: x._version for x in checked if not x.requires_grad}
     nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
     inside, leading = region([node for node in nodes if node is not None], start)
     if inside and is_grad_enabled():

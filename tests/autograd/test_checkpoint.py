@@ -75,7 +75,7 @@ CHANGED: dict[str, Any] = {
     "computed": lambda run, x, h, constant: run(lambda t: t.sin(), h),
     "base of a view": lambda run, x, h, constant: run(lambda t: t.sin(), h[:2]),
     "constant": lambda run, x, h, constant: run(lambda t, u: t * u, x, constant),
-    "in a dict": lambda run, x, h, constant: run(lambda t, d: t * d["u"], x, {"u": constant}),
+    "in a dict": lambda run, x, h, constant: run(lambda d: d["t"].sin(), {"t": h}),
     "by the function": lambda run, x, h, constant: run(lambda t: t.mul_(2).sin(), h),
 }
 
@@ -90,9 +90,30 @@ def test_an_argument_that_was_changed_is_refused(torch: Any, name: str, use_reen
         out = CHANGED[name](partial(m.utils.checkpoint.checkpoint, use_reentrant=use_reentrant), x, h, constant)
         if name != "by the function":
             with m.no_grad():
-                {"leaf": x, "constant": constant, "in a dict": constant}.get(name, h).mul_(2)
+                {"leaf": x, "constant": constant}.get(name, h).mul_(2)
         with pytest.raises(RuntimeError, match="in ?place"):
             out.sum().backward()
+
+
+@pytest.mark.parametrize("use_reentrant", [True, False])
+def test_a_constant_that_pytorch_does_not_check_may_change(torch: Any, use_reentrant: bool) -> None:
+    def count(t: Any, kept: Any) -> Any:
+        steps = kept["steps"] if isinstance(kept, dict) else kept
+        steps.add_(1)
+        return t.sin()
+
+    def gradient(m: Any, container: Any, **options: Any) -> list[float]:
+        x, steps = m.ones(3, requires_grad=True), m.zeros(())
+        m.utils.checkpoint.checkpoint(count, x, container(steps), **options).sum().backward()
+        assert steps == 2
+        return x.grad.tolist()
+
+    for container in [lambda x: {"steps": x}, *([lambda x: x] if use_reentrant else [])]:
+        got, wanted = (gradient(m, container, use_reentrant=use_reentrant) for m in (norch, torch))
+        assert got == pytest.approx(wanted)
+    x, steps = norch.ones(3, requires_grad=True), norch.zeros(())
+    checkpoint(count, x, kept=steps, use_reentrant=use_reentrant).sum().backward()  # PyTorch: False alone takes names
+    assert steps == 2
 
 
 def test_keeps_the_arguments_only() -> None:
