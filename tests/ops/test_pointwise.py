@@ -213,6 +213,16 @@ def test_nan_to_num_takes_the_limits_of_the_dtype() -> None:
         assert found.dtype is dtype and found.tolist() == [0.0, limits.max, limits.min, 1.5]
 
 
+@pytest.mark.parametrize("low", [math.inf, math.nan, 1e39, -1e39, 5.0])
+def test_nan_to_num_writes_any_number_for_minus_infinity(torch: Any, low: float) -> None:
+    values = [math.nan, math.inf, -math.inf, 1.5]
+    for name in ("float16", "float32"):
+        found, wanted = (
+            m.nan_to_num(m.tensor(values, dtype=getattr(m, name)), posinf=1.0, neginf=low) for m in (norch, torch)
+        )
+        assert_close(found, norch.tensor(wanted.tolist(), dtype=found.dtype), equal_nan=True)
+
+
 def test_wrong_arguments() -> None:
     x, whole = norch.ones(4), norch.ones(4, dtype=norch.int64)
     for wrong in (
