@@ -380,6 +380,8 @@ class ParameterDict(_OfParameters, _Dict):
         if not isinstance(key, str):
             raise TypeError(f"ParameterDict: a name is a string, not {type(key).__name__}")
         if isinstance(value, Tensor):
+            if key in self._keys and key not in self._parameters:
+                delattr(self, key)  # no parameter takes the name of another attribute
             self.register_parameter(key, _as_parameter(value))
         else:
             setattr(self, key, value)

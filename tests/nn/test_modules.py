@@ -510,6 +510,10 @@ def as_a_dict(lib):
     said += [type({"z": a} | p) is dict, filled["x"] is filled["y"], len(list(filled.parameters()))]
     p.update({"z": lib.ones(1), "n": 3, "k": "text", "e": None})
     p["m"] = lib.nn.Linear(1, 2)
+    for value in (4, None, lib.nn.Linear(1, 1)):
+        p["swapped"] = value
+        p["swapped"] = lib.ones(1)
+        said += [type(p.pop("swapped")).__name__]
     said += [
         list(p),
         [v for v in p.values() if not isinstance(v, (lib.Tensor, lib.nn.Module))],
