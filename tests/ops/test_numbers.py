@@ -197,6 +197,10 @@ def test_options_whose_gradient_is_computed(torch: Any) -> None:
         tau = lib.tensor(2.0, requires_grad=True)
         lib.nn.functional.gumbel_softmax(lib.zeros(2, 3), tau).square().sum().backward()
         assert tau.grad.item() != 0
+        bound, weight = lib.tensor(1.0, requires_grad=True), lib.zeros(2, requires_grad=True)
+        (weight * lib.tensor([3.0, 4.0])).sum().backward()
+        lib.nn.utils.clip_grad_norm_([weight], bound)  # which no gradient passes through
+        assert weight.grad.tolist() == pytest.approx([0.6, 0.8])
     mean = norch.zeros(2, requires_grad=True)
     assert norch.normal(mean, 1.0).shape == (2,)
 

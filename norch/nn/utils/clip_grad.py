@@ -94,8 +94,9 @@ def clip_grad_norm_(
     (tensor(5.), tensor([0.6000, 0.8000]))
     """
     listed = _listed(parameters, "clip_grad_norm_")
-    check_numbers("clip_grad_norm_", max_norm=max_norm, norm_type=norm_type)
     with no_grad():
+        max_norm = max_norm.detach() if isinstance(max_norm, Tensor) else max_norm
+        check_numbers("clip_grad_norm_", max_norm=max_norm, norm_type=norm_type)
         total, dtype = _norm(_gradients(listed), norm_type, error_if_nonfinite)
         _scale(listed, max_norm, total)
         return total.to(dtype)
