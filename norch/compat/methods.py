@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import nn
+from ..autograd.inplace import check_writable
 from ..tensor import Tensor as _Tensor
 from ..utils.data import DataLoader as _DataLoader
 from .typed_storage import TypedStorage
@@ -165,7 +166,9 @@ class Tensor:
     def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
         """The first elements of the storage in another shape. A storage that is too small is replaced by a larger one,
         which other tensors of it do not see."""
-        shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+        shape = size if len(size) != 1 or hasattr(size[0], "__index__") else tuple(size[0])
+        if min(shape, default=0) < 0:
+            raise RuntimeError(f"resize_: sizes are not negative, not {shape}")
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
         if tuple(self.shape) == shape:
@@ -184,6 +187,7 @@ class Tensor:
 
     def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
         """Makes this a view of source, a tensor or a storage, or of nothing."""
+        check_writable(self, "set_")
         if source is None:
             self.data = self.new_empty(0)
             return self

@@ -154,6 +154,7 @@ def test_functions_of_layers_compute_what_pytorchs_do(torch: Any) -> None:
 
 
 SIZES = """
+import numpy as np
 import torch
 
 def say(x):
@@ -174,11 +175,16 @@ say(old.resize_(2, 2).copy_(torch.eye(2)))
 say(torch.empty(0).resize_as_(x).copy_(x))
 data = torch.zeros(2)
 data.data.resize_(x.size()).copy_(x)
-for call in (lambda: torch.ones(2, requires_grad=True).resize_(1), lambda: torch.ones(2).set_(torch.ones(2).int())):
+say(torch.zeros(4).resize_(np.int64(2)))
+leaf = torch.ones(2, requires_grad=True)
+for call in (
+    lambda: leaf.resize_(1), lambda: torch.ones(2).set_(torch.ones(2).int()), lambda: leaf.set_(torch.ones(3)),
+    lambda: torch.ones(2).resize_(-1),
+):
     try:
         call()
-    except RuntimeError as error:
-        print(type(error).__name__)
+    except RuntimeError:
+        print("refused")
 z = torch.zeros(2)
 say(z.set_(x))
 x[0] = 7
