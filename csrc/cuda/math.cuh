@@ -69,11 +69,12 @@ DEVICE double floor_quotient(double a, double b) { return quotient_of_floats(a, 
 
 DEVICE float next_after(float a, float b) { return nextafterf(a, b); }
 DEVICE double next_after(double a, double b) { return nextafter(a, b); }
-template <class T> DEVICE T significand(T x) {
+/* Not named significand: that is a function of the host in glibc, which a double would match first. */
+template <class T> DEVICE T significand_of(T x) {
     int power = 0;
     return x - x == 0 ? frexp(x, &power) : x;
 }
-template <class T> DEVICE T exponent(T x) {
+template <class T> DEVICE T exponent_of(T x) {
     int power = 0;
     if (x - x == 0) frexp(x, &power);
     return T(power);
