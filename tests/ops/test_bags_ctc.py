@@ -20,6 +20,7 @@ BAGS: Any = {
     "padding": ([0, 1, 2, 1, 5, 1], [0, 2, 4], {"padding_idx": 1}),
     "short padding": ([0, 1, 2, 1, 5, 1], [0, 2, 4], {"max_norm": 0.5, "padding_idx": 1}),
     "short": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 6], {"max_norm": 1.0}),
+    "short rows": ([[0, 1, 2], [3, 3, 4]], None, {"max_norm": 0.5}),
     "largest": ([0, 1, 2, 4, 5, 5], [0, 2, 2, 6], {"max_norm": 0.8, "norm_type": float("inf")}),
 }
 

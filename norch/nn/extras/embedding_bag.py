@@ -89,7 +89,7 @@ def embedding_bag(
     if padding_idx is not None:
         kept = (index != padding_idx).nonzero().squeeze(1)
         index, bag, factors = index[kept], bag[kept], None if factors is None else factors[kept]
-    if max_norm is not None and not dense:
+    if max_norm is not None:
         shorten_rows(x, weight, max_norm, norm_type)  # also rows that are skipped, as in PyTorch
     rows = embedding(index, weight, None, None, norm_type, scale_grad_by_freq, sparse)
     if mode == "max":
