@@ -3,9 +3,9 @@
 The rows are the public functions of norch, the methods that Tensor alone has, and those of nn.functional and linalg.
 What computes nothing of tensors stands at the end, with its sentence alone.
 The dtypes are found by asking: each operation that has a case in tests/cases.py is called with every dtype, and has a
-derivative when its result requires grad. It runs on CUDA when each function of the library that it calls is of a family
-(csrc/ops/x.c) that has kernels there (csrc/cuda/x.cu), or needs none: of a HOST row of csrc/families.def, whose
-operations are composed of others there.
+derivative when backward() leads from its result to an input. It runs on CUDA when each function of the library that it
+calls is of a family (csrc/ops/x.c) that has kernels there (csrc/cuda/x.cu), or needs none: of a HOST row of
+csrc/families.def, whose operations are composed of others there.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ F.feature_alpha_dropout(image); F.multilabel_margin_loss(x, i.expand(4, 4)); t.t
 F.triplet_margin_with_distance_loss(x, y, x); t.linalg.det(spd); t.linalg.eig(spd); t.linalg.householder_product(x, v)
 t.linalg.lu(spd); t.linalg.lu_factor(spd); t.linalg.lu_factor_ex(spd); t.linalg.lu_solve(*t.linalg.lu_factor(spd), x)
 t.linalg.matrix_exp(x); t.linalg.matrix_rank(x); t.linalg.pinv(x); t.linalg.slogdet(spd); t.linalg.solve_ex(spd, x)
-t.linalg.solve_triangular(spd, x, upper=True); t.special.entr(p); t.special.gammainc(p, p); t.special.gammaincc(p, p)
+t.linalg.solve_triangular(spd, x, upper=True); t.special.entr(p); t.special.gammainc(y, p); t.special.gammaincc(y, p)
 t.special.multigammaln(p + 2, 2); t.special.ndtr(x); t.special.xlog1py(x, p); t.special.expit(x); t.special.gammaln(p)
 t.allclose(x, y); t.equal(x, y); t.sgn(x); t.is_same_size(x, y); t.normal(x, p); t.poisson(p)
 t.as_strided_scatter(x, v, (4,), (1,)); t.stft(v, 4, window=p[0], return_complex=True); t.is_floating_point(x)
@@ -170,15 +170,25 @@ def inputs(case: Any, dtype: Any) -> list[Any]:
 
 
 def derivable(case: Any) -> bool:
-    """Whether what comes out requires grad when the inputs do."""
+    """Whether gradients flow from what comes out to the inputs."""
     for dtype in (norch.float64, norch.complex128):
         tensors = [x.requires_grad_() if x.dtype.kind in "fc" else x for x in inputs(case, dtype)]
         try:
             made = case.call(norch, *tensors)
         except norch.Error:
             continue
-        return any(x.requires_grad for x in (made if isinstance(made, (tuple, list)) else [made]) if norch.is_tensor(x))
+        made = [x for x in (made if isinstance(made, (tuple, list)) else [made]) if norch.is_tensor(x)]
+        leaves = [x for x in tensors if x.requires_grad]
+        return any(reaches(out, x) for out in made if out.requires_grad for x in leaves)
     return False
+
+
+def reaches(out: Any, x: Any) -> bool:
+    """Whether the derivative of out by x is implemented."""
+    try:
+        return norch.autograd.grad(out, x, norch.ones_like(out), retain_graph=True, allow_unused=True)[0] is not None
+    except NotImplementedError:
+        return False
 
 
 ROOT = HERE.parent
