@@ -79,7 +79,7 @@ CALLS = [
     (TypeError, "cross_entropy: expected a tensor, not NoneType", lambda: nn.CrossEntropyLoss()(None, x)),
     (TypeError, "linear: expected a tensor, not NoneType", lambda: F.linear(x, None)),
     (ValueError, "between 0 and 1, but got 'a'", lambda: nn.Dropout("a")),
-    (ValueError, "between 0 and 1, but got None", lambda: F.dropout(x, None)),
+    (TypeError, "dropout: p must be a number, not NoneType", lambda: F.dropout(x, None)),
     (ValueError, "invalid lr value: 'a'", lambda: optim.SGD([p], lr="a")),
     (ValueError, "invalid momentum value: None", lambda: optim.SGD([p], lr=1, momentum=None)),
     (ValueError, "betas are two numbers, not 3", lambda: optim.Adam([p], betas=3)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._binding.numbers import flag
-from ...dtype import float32, promote_types
+from ...dtype import check_numbers, float32, promote_types
 from ...errors import ArgumentError
 from ...ops._arguments import named_function
 from ...ops._checks import at_least
@@ -23,11 +23,14 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 _SELU_LIMIT = -1.7580993408473766  # selu(x) as x goes to -inf
 
 
-def _is_active(name: str, p: float, training: bool) -> bool:
-    """Whether dropout changes its input; ArgumentError for a p that is no probability."""
-    if not (isinstance(p, (int, float)) and 0 <= p <= 1):
+def _probability(name: str, p: float, training: bool) -> float:
+    """With what probability dropout drops: 0 outside of training. ArgumentError for a p that is no probability."""
+    if type(p) is not float:
+        check_numbers(name, p=p)
+        p = float(p)
+    if not 0 <= p <= 1:
         raise ArgumentError(f"{name}: dropout probability has to be between 0 and 1, but got {p!r}")
-    return flag(training, f"{name}: training") and p > 0
+    return p if flag(training, f"{name}: training") else 0.0
 
 
 @rename_errors
@@ -39,7 +42,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     tensor([1., 1., 1.])
     """
     tensor_of(input, "dropout")
-    if not _is_active("dropout", p, training):
+    if not (p := _probability("dropout", p, training)):
         return input
     result = input * 0.0 if p == 1 else dropped(input, p)
     return input.copy_(result) if is_true(inplace, "dropout: inplace") else result
@@ -55,7 +58,7 @@ def _dropout_channels(axes: int, shape: str) -> Any:
 
     def function(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
         at_least(2, input, name)
-        if not _is_active(name, p, training):
+        if not (p := _probability(name, p, training)):
             return input
         lead = 1 if axes == 1 and input.ndim == 2 else 2  # (C, L), or (N, C, ...)
         channels = input.detach()[(..., *(slice(0, 1),) * (input.ndim - lead))]
@@ -75,7 +78,7 @@ dropout3d = _dropout_channels(3, "(N, C, D, H, W)")
 
 
 def _alpha_dropout(name: str, input: Tensor, p: float, training: bool, inplace: bool, noise: Any) -> Tensor:
-    if not _is_active(name, p, training):
+    if not (p := _probability(name, p, training)):
         return input
     scale = ((1 - p) * (1 + p * _SELU_LIMIT * _SELU_LIMIT)) ** -0.5 if p < 1 else 0.0
     result = where(_kept(noise, p), input * scale, _SELU_LIMIT * scale) - p * _SELU_LIMIT * scale
