@@ -326,7 +326,7 @@ static bool NAME(find_order)(const nr_call *call, int64_t *depth, bool *after) {
     if (is_product(p)) {
         *after = p->bias != NULL;
         *depth = NAME(panel_depth)(p->in);
-        return p->in > 0;
+        return true;
     }
     if (is_small(p, NR_CONV_FORWARD)) {
         plan = NAME(plan_unfolded)(p, NULL, NULL);

@@ -12,8 +12,9 @@
  * one. This file computes the geometry and chooses by the plan; conv_pad.h, conv_correlate.h (y and x), conv_weight.h,
  * conv_depth.h (one channel to a group), conv_product.h with conv_panels.h (one tap) and conv_unfold.h (few positions)
  * have the loops, and are included once for each float type; conv_image.h has those of layers of recordings, with
- * conv_winograd.h and conv_winograd_weight.h for 3 x 3 taps of float32, and conv_blocks.h uses them for many channels. Convolution as a matrix
- * product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning" (2014). */
+ * conv_winograd.h and conv_winograd_weight.h for 3 x 3 taps of float32, and conv_blocks.h uses them for many channels.
+ * Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning"
+ * (2014). */
 #include <stdatomic.h>
 #include <string.h>
 #include "../families/conv.h"

@@ -17,17 +17,17 @@
 
 /* C = A B, (m, n) of (m, k) and (k, n), where columns of B and C are of pieces: `area` each, then the next one. */
 typedef struct NAME(panels) {
-    int64_t m, k, depth;          /* depth: of k, summed at a time */
-    const T *a, *b, *bias;        /* bias: of each row, or NULL */
+    int64_t m, k, depth;   /* depth: of k, summed at a time */
+    const T *a, *b, *bias; /* bias: of each row, or NULL */
     T *c;
-    int64_t a_row, a_col;         /* numbers from one row, and column, to the next */
-    int64_t b_row, b_col, c_row;  /* columns of C are neighbours */
-    int64_t area, columns;        /* columns of a piece, and of all */
-    int64_t b_piece, c_piece;     /* numbers from one piece to the next */
-    int64_t tiles, group, tasks;  /* group: panels of a task */
-    T *packed;                    /* A in tiles of (k, TILE_ROWS), `apart` apart, or NULL: it is read where it lies */
+    int64_t a_row, a_col;        /* numbers from one row, and column, to the next */
+    int64_t b_row, b_col, c_row; /* columns of C are neighbours */
+    int64_t area, columns;       /* columns of a piece, and of all */
+    int64_t b_piece, c_piece;    /* numbers from one piece to the next */
+    int64_t tiles, group, tasks; /* group: panels of a task */
+    T *packed;                   /* A in tiles of (k, TILE_ROWS), `apart` apart, or NULL: it is read where it lies */
     int64_t apart;
-    bool in_place;                /* B is read where it lies */
+    bool in_place; /* B is read where it lies */
     T *scratch;
     int64_t scratch_size;
     _Atomic int64_t next;

@@ -1,17 +1,19 @@
 /* conv_winograd_weight: gradients of weights of 3 x 3 taps at stride 1 by Winograd's transform, for float32: a template
- * of each_dtype.h. It is the adjoint of conv_winograd.h: the factors of x are the same, those of y come by the transpose
- * of what made y of sums there, and the 9 taps by the transpose of what made factors of them. In one dimension:
+ * of each_dtype.h. It is the adjoint of conv_winograd.h: the factors of x are the same, those of y come by the
+ * transpose of what made y of sums there, and the 9 taps by the transpose of what made factors of them. In one
+ * dimension:
  *
- *   q0 = y0        g0 = m0 + (m1 + m2) / 2        m: for each factor, sums over the tiles of all images, of factors of x
+ *   q0 = y0        g0 = m0 + (m1 + m2) / 2        m: for each factor, sums over the tiles of all images: factors of x
  *   q1 = y0 + y1   g1 = (m1 - m2) / 2             times those of y: 16 numbers where sums over taps take 36
  *   q2 = y0 - y1   g2 = (m1 + m2) / 2 + m3
  *   q3 = -y1
  *
- *   some rows of tiles:  x, y in blocks of channels -> factors (16, panels, tiles, PANEL_COLS) -> for each pair of panels
- *   sums (16, PANEL_COLS outputs, PANEL_COLS inputs), which the next rows are added to, and which become taps at the end
+ *   some rows of tiles:  x, y in blocks of channels -> factors (16, panels, tiles, PANEL_COLS) -> for each pair of
+ *   panels sums (16, PANEL_COLS outputs, PANEL_COLS inputs), to which those of the next rows are added, and which
+ *   become taps at the end
  *
- * Sums that are not finite may be so by the transform alone: then all are computed over taps. docs/reliability.md bounds
- * the errors. Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks" (2016). */
+ * Sums that are not finite may be so by the transform alone: then all are computed over taps. docs/reliability.md
+ * bounds the errors. Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks" (2016). */
 
 /* Tiles that are summed at once: factors of as many as stay in the second cache, but not of fewer. */
 #define FEWEST_TILES 96
@@ -20,8 +22,8 @@
 typedef struct NAME(winograd_weight) {
     const nr_conv_plan *p;
     nr_image x, y;
-    int64_t rows, columns, band; /* of tiles; band: rows at a time */
-    int64_t first, count;        /* rows of the present piece */
+    int64_t rows, columns, band;                  /* of tiles; band: rows at a time */
+    int64_t first, count;                         /* rows of the present piece */
     int64_t x_panels, y_panels, x_apart, y_apart; /* apart: from one factor to the next */
     T *x_factors, *y_factors, *sums;
     bool add;
@@ -62,7 +64,8 @@ static void NAME(transform_block)(void *context, int64_t task) {
     const nr_image *image = of_x ? &s->x : &s->y;
     const int64_t b = of_x ? task : task - s->x.blocks, panel = b / TILE_VECTORS;
     const int64_t wide = NAME(panel_width)(image, panel), apart = of_x ? s->x_apart : s->y_apart;
-    T *to = (of_x ? s->x_factors : s->y_factors) + panel * PANEL_COLS * s->count * s->columns + b % TILE_VECTORS * LANES;
+    T *to = of_x ? s->x_factors : s->y_factors;
+    to += panel * PANEL_COLS * s->count * s->columns + b % TILE_VECTORS * LANES;
     for (int64_t i = s->first; i < s->first + s->count; i++) {
         const T *row[4], *y = nr_image_at(image, 0, b, i * 2, 0);
         for (int64_t r = 0; r < 4 && of_x; r++)

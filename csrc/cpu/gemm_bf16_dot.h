@@ -5,7 +5,6 @@
  * that a tile is summed in registers and rounded to bfloat16 once. */
 
 #define BF16 __attribute__((target("avx512bf16")))
-#define BF16_DOT_ROWS 4
 
 #define LANES_OF_PAIRS 16
 

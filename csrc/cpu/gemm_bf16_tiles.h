@@ -9,7 +9,8 @@
  * edges, which are filled up with zeros; others are packed once for a task. Two panels of the right operand are packed
  * right before their use. Four tiles of sums, 32 x 32 of C, stay in registers over all of k, and are rounded to
  * bfloat16 once: per step of k 4 tiles are loaded and 4 products added, in 64 cycles, which is as fast as the first and
- * the second cache together can be read. Meanwhile the vector units pack the next panels, and lines of C come to the caches. */
+ * the second cache together can be read. Meanwhile the vector units pack the next panels, and lines of C come to the
+ * caches. */
 
 /* to[r][c]: the pair at from + r * row + 2 c * step, whose numbers are a step apart, for r < rows and 2 c
  * < count; a pair beyond has zeros. */
@@ -84,8 +85,8 @@ static void TILE_NAME(pack_panels)(bool left, bf16_both *to, int64_t panel, int6
                                  (int)least(TILE_ROW, lanes - h * TILE_ROW), (int)least(2 * TILE_ROW, k - p));
 }
 
-/* Adds `whole` steps of k, and the last one if that is apart, to 16 x 16 sums, or to one of them and one beside or below
- * it, or to all four; the first time they are 0. */
+/* Adds `whole` steps of k, and the last one if that is apart, to 16 x 16 sums, or to one of them and one beside or
+ * below it, or to all four; the first time they are 0. */
 TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool last, const tile_panel *a,
                                                const bf16_both *b, int64_t panel, bool tall, bool wide, bool add,
                                                tile_ahead *ahead, float *sums) {
@@ -148,7 +149,8 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
 }
 
 /* Rounds rows x cols of 32 x 32 sums, plus the bias of each column, to nearest, ties to even. Whether a result is
- * infinite or NaN, which is computed again. (The digits of a NaN that are cut off are 0, as those of the operands are.) */
+ * infinite or NaN, which is computed again. (The digits of a NaN that are cut off are 0, as those of the operands
+ * are.) */
 static bool TILE_NAME(store_sums)(const float *sums, bf16_bits *c, int64_t c_row, int rows, int cols,
                                   const float *bias) {
     uint16_t special[2 * TILE_ROW] = {0};
@@ -252,8 +254,8 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool turned, int64_
     return special;
 }
 
-/* Whether the product is that of the transposed operands, by what is moved: a left operand that is contiguous along k is
- * not copied, a right one that is contiguous across is the cheapest to copy, and transposes cost most. */
+/* Whether the product is that of the transposed operands, by what is moved: a left operand that is contiguous along k
+ * is not copied, a right one that is contiguous across is the cheapest to copy, and transposes cost most. */
 static bool TILE_NAME(turns)(const product *p) {
     const double a = (double)p->m * (double)p->k, b = (double)p->n * (double)p->k, c = (double)p->m * (double)p->n;
     const double as_is = (p->a_col == 1 ? 0 : 4 * a) + (p->b_col == 1 ? b : 4 * b);

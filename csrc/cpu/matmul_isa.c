@@ -64,8 +64,8 @@ typedef struct product {
     const nr_matmul_plan *sum;    /* of the residual that C is added to, or NULL */
 } product;
 
-/* ROW: m is 1. ROWS: there are few. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B by one packed
- * panel on the stack. BLOCKED: both are packed into scratch memory. */
+/* ROW: m is 1. ROWS: a few rows, B is far and read where it lies. OUTER: k is 1. DOT: both operands contiguous along k.
+ * PANEL: A is read where it lies, B by packed panels on the stack. BLOCKED: both are packed into scratch memory. */
 typedef enum algorithm { ROW, ROWS, OUTER, DOT, PANEL, BLOCKED } algorithm;
 
 INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }

@@ -26,8 +26,8 @@
 #endif
 
 /* The kernels that a build has; for others the table keeps those of the narrower build (cpu.c). AVX2 repeats what gains
- * by it, such as 64-bit comparisons and 32-bit products, which SSE2 lacks; some short rows do without
- * AVX-512, for the size of the library. */
+ * by it, such as 64-bit comparisons and 32-bit products, which SSE2 lacks; some short rows do without AVX-512, for the
+ * size of the library. */
 #if defined(NR_ISA_BASELINE)
 #define BUILT(kind, bits) 1
 #define ROW_BUILT(op) true
