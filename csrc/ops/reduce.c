@@ -194,7 +194,8 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
         return cast ? reduce_complex((int32_t)op, cast, count, dims, keepdim, param) : NULL;
     }
     const bool is_truth = op == NR_OP_any || op == NR_OP_all;
-    if (is_truth && nr_is_float(x->dtype) && x->device_type == NORCH_CPU && x->numel >= ENOUGH_FOR_BOOLS)
+    if (is_truth && nr_is_float(x->dtype) && x->device_type == NORCH_CPU && x->numel >= ENOUGH_FOR_BOOLS &&
+        x->numel <= (int64_t)x->storage->bytes / nr_size_of(x->dtype)) /* a copy of an expanded x has no bounds */
         return reduce_truth((int32_t)op, x, count, dims, keepdim);
     if (row->result == NR_INDEX && count > 1)
         return NR_REFUSE(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);

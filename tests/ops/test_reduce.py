@@ -11,6 +11,7 @@ import pytest
 from conftest import DEVICE
 
 import norch
+from norch._binding.library import lib
 
 LENGTHS = [*range(1, 150), 191, 192, 255, 256, 257, 1000]
 
@@ -163,3 +164,16 @@ def test_truth_of_many_floats(dtype: str) -> None:
         np.testing.assert_array_equal(x.any(axes).numpy(), values.any(axes))
         np.testing.assert_array_equal(x.all(axes).numpy(), values.all(axes))
         np.testing.assert_array_equal(x.T.all(axes, keepdim=True).numpy(), values.T.all(axes, keepdims=True))
+
+
+@pytest.mark.host
+def test_truth_of_an_expanded_tensor_copies_nothing() -> None:
+    """Its elements as bools may take more memory than there is."""
+    allocations = []
+    for x in (norch.zeros(5000), norch.zeros(1).expand(5000)):
+        for _ in range(2):  # the second time, what is kept for reuse is there
+            lib.norch_fail_allocation(-1)
+            assert not x.any()
+            count = lib.norch_fail_allocation(-1)
+        allocations.append(count)
+    assert allocations[1] < allocations[0]
