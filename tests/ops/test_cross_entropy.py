@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import DEVICE
 
 import norch
 import norch.nn.functional as F
@@ -237,5 +238,5 @@ def test_a_weight_of_another_dtype_is_refused(name: str) -> None:
     loss, x, target = getattr(F, name), norch.zeros(2, 3), norch.tensor([0, 2])
     with pytest.raises(norch.DTypeError, match=f"{name}: weight is float64 but input is float32"):
         loss(x, target, weight=norch.ones(3).double())
-    with norch.autocast("cpu", dtype=norch.bfloat16):
+    with norch.autocast(DEVICE, dtype=norch.bfloat16):
         assert loss(x.bfloat16(), target, weight=norch.ones(3)).dtype is norch.float32
