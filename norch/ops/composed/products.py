@@ -268,6 +268,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         return a * b
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"inner: the last dimensions differ: {tuple(a.shape)} and {tuple(b.shape)}")
+    on_one_device("inner", a, b)
     if a.ndim <= 2 and b.ndim <= 2 and a._dtype == b._dtype:
         return dot(a, b) if a.ndim == b.ndim == 1 else matmul(a, t(b))
     return _over(a, b, [a.ndim - 1], [b.ndim - 1], "inner")
