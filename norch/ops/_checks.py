@@ -58,6 +58,8 @@ def on_one_device(name: str, x: Any, other: Any) -> None:
 def check_count(value: Any, name: str, most: int = 1 << 24) -> int:
     """value as an integer, a count of objects that Python makes one by one, such as views;
     ArgumentError beyond `most`."""
+    if type(value) is int and value <= most:
+        return value
     if (count := int64(value, name)) > most:
         raise ArgumentError(f"{name} must be at most {most}, got {count}")
     return count

@@ -22,9 +22,6 @@ from ..view import END, Region, axis, select, slice_
 __all__ = ["chunk", "dsplit", "hsplit", "split", "split_with_sizes", "tensor_split", "unbind", "vsplit"]
 
 
-_MANY = 1 << 20  # counts below this need no check
-
-
 def _parts(x: Tensor, dim: int, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
     """Views of x of the given sizes, one behind the other along dim."""
     if type(x) is _handle.result_class:
@@ -35,8 +32,12 @@ def _parts(x: Tensor, dim: int, sizes: tuple[int, ...]) -> tuple[Tensor, ...]:
 
 def _between(x: Tensor, dim: int, bounds: Iterable[tuple[int, int]]) -> tuple[Tensor, ...]:
     """Views of x from start to stop along dim, for each of bounds."""
-    cut, note = lib.norch_slice, record_view
-    return tuple([note(Region, cut(x, dim, a, b, 1), x, slice_, (dim, a, b, 1)) for a, b in bounds])
+    return tuple(
+        [
+            record_view(Region, lib.norch_slice(x, dim, start, stop, 1), x, slice_, (dim, start, stop, 1))
+            for start, stop in bounds
+        ]
+    )
 
 
 @method
@@ -98,7 +99,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
     at, size = axis_and_size(tensor_of(input, "chunk"), dim, "chunk")
-    if (chunks if type(chunks) is int and chunks < _MANY else check_count(chunks, "chunk: chunks")) < 1:
+    if check_count(chunks, "chunk: chunks") < 1:
         raise ArgumentError(f"chunk: into {chunks} chunks")
     parts = _parts(input, at, _equal(size, -(-size // chunks)))
     return parts if size else parts * chunks
@@ -119,23 +120,24 @@ def tensor_split(
 
 def _cut(x: Tensor, dim: int, size: int, *given: Any) -> tuple[Tensor, ...]:
     """The parts of tensor_split(); given: the indices or the number of sections, and None."""
-    if type(given[0]) is int and 0 < given[0] < _MANY and given[1] is given[2] is None:
-        return _parts(x, dim, _sections(size, given[0]))
-    cuts: Any = [cut for cut in given if cut is not None]
-    if len(cuts) != 1:
-        raise TypeError("tensor_split: give either indices or the number of sections")
-    cuts = cuts[0].tolist() if isinstance(cuts[0], Handle) else cuts[0]  # type: ignore[attr-defined]
+    cuts: Any = given[0]
+    if cuts is None or not given[1] is given[2] is None:
+        values = [cut for cut in given if cut is not None]
+        if len(values) != 1:
+            raise TypeError("tensor_split: give either indices or the number of sections")
+        cuts = values[0]
+    if isinstance(cuts, Handle):
+        cuts = cuts.tolist()  # type: ignore[attr-defined]
     if not hasattr(cuts, "__iter__"):
-        count = check_count(cuts, "tensor_split: sections")
-        if count < 1:
-            raise ArgumentError(f"tensor_split: into {count} sections")
-        return _parts(x, dim, _sections(size, count))
+        return _parts(x, dim, _sections(size, check_count(cuts, "tensor_split: sections")))
     cuts = [int64(cut, "tensor_split: index") for cut in cuts]
     return _between(x, dim, zip([0, *cuts], [*cuts, END]))
 
 
 def _sections(size: int, count: int) -> tuple[int, ...]:
     """The sizes of so many parts, the first ones longer by one."""
+    if count < 1:
+        raise ArgumentError(f"tensor_split: into {count} sections")
     least, longer = divmod(size, count)
     return (*(least + 1,) * longer, *(least,) * (count - longer)) if longer else (least,) * count
 
@@ -148,8 +150,6 @@ def _split_along(name: str, least: int, last: int, about: str) -> Any:
         shape = lib.norch_shape(x)
         dim = min(last, len(shape) - 1)
         count, size = indices_or_sections if sections is None else sections, shape[dim]
-        if type(count) is int and count > 0 and indices is None and size and not size % count:
-            return _parts(x, dim, _equal(size, size // count))
         if hasattr(count, "__index__") and size % (int(count) or 1):
             raise ShapeError(f"{name}: size {size} of dimension {dim} is no multiple of {count}")
         return _cut(x, dim, size, indices_or_sections, indices, sections)
