@@ -70,8 +70,8 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 
 @method(inplace=True, composed=True, out=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN). Of values
-    there is a derivative, which PyTorch lacks.
+    """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN). It has a
+    derivative by values, which PyTorch lacks.
 
     >>> norch.heaviside(norch.tensor([-1.5, 0.0, 2.0]), norch.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])

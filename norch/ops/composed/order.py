@@ -338,13 +338,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
             raise ShapeError(f"bincount: weights of shape {tuple(ones.shape)} for input of shape {tuple(x.shape)}")
         ones = ones if ones.dtype is float32 else ones.to(float64)
     size = max(_extreme("amax", x) + 1 if is_filled else 0, minlength)
-    return _counted(ones, x, size)
+    return _sums(ones, x, size)
 
 
 @differentiable("bincount", grad=lambda g, index: g[index])
-def _counted(ones: Tensor, index: Tensor, size: int) -> Tensor:
-    """The sums of what ones, which broadcast, has for each index."""
-    return lib.norch_scatter(ones.new_zeros((size,)), KINDS["SCATTER_ADD"], 0, index, ones, True)
+def _sums(weights: Tensor, index: Tensor, size: int) -> Tensor:
+    """The sum of the weights of each index. weights broadcast to the shape of index."""
+    return lib.norch_scatter(weights.new_zeros((size,)), KINDS["SCATTER_ADD"], 0, index, weights, True)
 
 
 def _extreme(name: str, x: Tensor) -> int:
