@@ -16,9 +16,9 @@ static bool NAME(pays_each_time)(const nr_call *call) {
     const int64_t taps = p->kernel[0] * p->kernel[1], area = p->result[0] * p->result[1];
     bool from_planes;
     if (is_winograd(p)) return NAME(takes)(call, &from_planes);
-    return p->groups == 1 && area > MOST_FORWARD && p->batch * area >= TURNED_POSITIONS &&
-           p->in * taps >= TURNED_PRODUCTS && p->out * taps >= TURNED_PRODUCTS && NAME(takes)(call, &from_planes) &&
-           !from_planes;
+    return p->groups == 1 && area > MOST_FORWARD && p->batch * area >= TRANSPOSED_POSITIONS &&
+           p->in * taps >= TRANSPOSED_PRODUCTS && p->out * taps >= TRANSPOSED_PRODUCTS &&
+           NAME(takes)(call, &from_planes) && !from_planes;
 }
 
 static nr_image NAME(image_of)(int64_t batch, int64_t channels, const int64_t size[2], const int64_t *halo) {
@@ -57,7 +57,7 @@ static int32_t NAME(forward_as_layer)(const nr_call *call) {
     int64_t halo[2] = {0, 0};
     nr_grow_halo(&p, halo);
     nr_image x = NAME(image_of)(1, p.in, p.size, halo), y = NAME(image_of)(1, p.out, p.result, NULL);
-    p.batch = least(p.batch, greatest(1, TURNED_BYTES / (nr_image_bytes(&x) + nr_image_bytes(&y))));
+    p.batch = least(p.batch, greatest(1, TRANSPOSED_BYTES / (nr_image_bytes(&x) + nr_image_bytes(&y))));
     x.batch = y.batch = p.batch;
     const int64_t x_bytes = nr_image_bytes(&x), y_bytes = nr_image_bytes(&y);
     const int64_t packed_size = NAME(packed_size)(whole);
@@ -125,7 +125,7 @@ static bool NAME(find_phase)(const nr_conv_plan *p, NAME(phase) * s) {
 typedef struct NAME(adjoint) {
     const nr_conv_plan *p;
     int64_t phases;
-    NAME(phase) phase[TURNED_PHASES];
+    NAME(phase) phase[TRANSPOSED_PHASES];
     const NAME(phase) * now; /* being spread: */
     const T *dense;
     T *x;
@@ -180,8 +180,8 @@ static bool NAME(find_adjoint)(const nr_call *call, NAME(adjoint) * s) {
         const int64_t taps = p->kernel[0] * p->kernel[1] / s->phases;
         bool from_planes;
         if (!NAME(find_phase)(p, f) || f->plan.result[0] * f->plan.result[1] <= MOST_FORWARD ||
-            p->batch * p->result[0] * p->result[1] < TURNED_POSITIONS || p->in * taps < TURNED_PRODUCTS ||
-            p->out * taps < TURNED_PRODUCTS || !NAME(takes)(&forward, &from_planes) || from_planes)
+            p->batch * p->result[0] * p->result[1] < TRANSPOSED_POSITIONS || p->in * taps < TRANSPOSED_PRODUCTS ||
+            p->out * taps < TRANSPOSED_PRODUCTS || !NAME(takes)(&forward, &from_planes) || from_planes)
             return false;
     }
     return is_finite(p, true);
@@ -199,7 +199,7 @@ static int32_t NAME(input_as_layers)(const nr_call *call, NAME(adjoint) * s) {
     const nr_conv_plan *largest = &s->phase[0].plan;
     nr_image y = NAME(image_of)(1, p->out, p->result, halo), x = NAME(image_of)(1, p->in, largest->result, NULL);
     const int64_t plane = p->in * largest->result[0] * largest->result[1], x_bytes = nr_image_bytes(&x);
-    int64_t some = least(p->batch, greatest(1, TURNED_BYTES / (nr_image_bytes(&y) + x_bytes)));
+    int64_t some = least(p->batch, greatest(1, TRANSPOSED_BYTES / (nr_image_bytes(&y) + x_bytes)));
     const int64_t y_bytes = some * nr_image_bytes(&y);
     const int64_t padded = x.blocks * LANES;
     const size_t bytes =

@@ -307,9 +307,9 @@ static void NAME(fill_phase)(const NAME(correlation) * s, int64_t planes) {
 static void NAME(sum_inside)(const NAME(correlation) * s, const int64_t (*tap)[2]) {
     const view *v = &s->v;
     int64_t k = v->channels * v->taps, source_plane = v->size[0] * v->size[1];
-    int wild = 0; /* whether a weight is not finite */
-    for (int64_t i = 0; i < s->groups * s->m * k; i++) wild |= s->a[i] * 0 != 0;
-    if (!wild) return;
+    int not_finite = 0; /* whether a weight is not finite */
+    for (int64_t i = 0; i < s->groups * s->m * k; i++) not_finite |= s->a[i] * 0 != 0;
+    if (!not_finite) return;
     int64_t positions = v->grid[0] * v->grid[1];
     for (int64_t at = 0; at < s->items * s->m * positions; at++) {
         int64_t m = at / positions % s->m, item = at / positions / s->m, row = item % s->groups * s->m + m;

@@ -67,18 +67,18 @@
 #define BAD_STRIDE 1024
 /* Tiles that read images where they lie even if rows of these meet so. */
 #define FEW_TILES 3
-/* Positions of an image up to which its product is turned. */
-#define MOST_TURNED 64
+/* Positions of an image up to which its product is transposed. */
+#define MOST_TRANSPOSED 64
 /* Unfolded products: positions up to which they are the faster ones, and channels of a task. */
 #define MOST_FORWARD 100
 #define MOST_BACKWARD 256
 #define UNFOLDED_CHANNELS 64
 /* Convolutions in blocks of channels: positions that pay for a weight that is packed in each call, and products of a
  * number that pay for turning x or y; bytes of these at a time. */
-#define TURNED_POSITIONS 150
-#define TURNED_PRODUCTS 256
-#define TURNED_BYTES ((int64_t)16 << 20)
-#define TURNED_PHASES 4
+#define TRANSPOSED_POSITIONS 150
+#define TRANSPOSED_PRODUCTS 256
+#define TRANSPOSED_BYTES ((int64_t)16 << 20)
+#define TRANSPOSED_PHASES 4
 /* Winograd's transforms pay off from so many channels, and tiles of 2 x 2 of y, on. */
 #define WINOGRAD_CHANNELS 32
 #define WINOGRAD_TILES 48
@@ -188,12 +188,12 @@ static int32_t no_scratch(size_t bytes) {
 /* Whether all elements of the weight are finite: padding with zeros must not change sums that have none of it. */
 static bool is_finite(const nr_conv_plan *p, bool narrow) {
     const int64_t n = p->groups * p->out * p->in * p->kernel[0] * p->kernel[1];
-    int wild = 0;
+    int not_finite = 0;
     if (narrow)
-        for (int64_t i = 0; i < n; i++) wild |= ((const float *)p->weight)[i] * 0 != 0;
+        for (int64_t i = 0; i < n; i++) not_finite |= ((const float *)p->weight)[i] * 0 != 0;
     else
-        for (int64_t i = 0; i < n; i++) wild |= ((const double *)p->weight)[i] * 0 != 0;
-    return !wild;
+        for (int64_t i = 0; i < n; i++) not_finite |= ((const double *)p->weight)[i] * 0 != 0;
+    return !not_finite;
 }
 
 /* One channel to a group, and groups enough for the lanes of a vector. */

@@ -7,8 +7,8 @@
  *   |           | channels        |          |          |            two images share are spread from scratch memory.
  *   +-----------+                 +----------+----------+----
  *
- * Of few positions the product is turned: the weight is cut into panels, the image into tiles, and the sums (positions,
- * channels) become planes at the end; so vectors are full, and the weight is read once. The loops are those of gemm.h,
+ * Of few positions the product is transposed: the weight is cut into panels, the image into tiles, and the sums
+ * (positions, channels) become planes at the end; so vectors are full, and the weight is read once. The loops are those of gemm.h,
  * with the tiles of gemm_tile.h; but what the tiles are cut of is packed once for all images, tiles have about the same
  * number of rows, and no image is copied as a whole. Either way, an element is summed in the order of channels, `depth`
  * at a time. */
@@ -198,14 +198,14 @@ static int32_t NAME(run_panels)(NAME(panels) * s, bool pack) {
 /* ---- one tap ------------------------------------------------------------------------------------------- */
 
 /* A group of channels of one image of few positions: its planes are the rows of A. */
-static int32_t NAME(run_turned)(const NAME(panels) * s) {
+static int32_t NAME(run_transposed)(const NAME(panels) * s) {
     const size_t bytes = (size_t)(s->area * s->m) * sizeof(T);
     T *sums = nr_scratch(bytes);
     if (!sums) return no_scratch(bytes);
-    NAME(panels) turned = {.m = s->area, .k = s->k, .a = s->b, .a_row = 1, .a_col = s->b_row, .c = sums};
-    turned.b = s->a, turned.b_row = s->a_col, turned.b_col = s->a_row;
-    turned.c_row = turned.area = turned.columns = s->m;
-    const int32_t status = NAME(run_panels)(&turned, false);
+    NAME(panels) transposed = {.m = s->area, .k = s->k, .a = s->b, .a_row = 1, .a_col = s->b_row, .c = sums};
+    transposed.b = s->a, transposed.b_row = s->a_col, transposed.b_col = s->a_row;
+    transposed.c_row = transposed.area = transposed.columns = s->m;
+    const int32_t status = NAME(run_panels)(&transposed, false);
     for (int64_t i = 0; i < s->area && status == NORCH_OK; i += LANES) {
         i = least(i, s->area - LANES); /* the last ones may overlap those before */
         NAME(turn)(s->c_row, s->c + i, s->m, sums + i * s->m, s->m);
@@ -228,7 +228,7 @@ static int32_t NAME(run_planes)(const nr_conv_plan *p, nr_conv_kind kind, int64_
     s.columns = images * s.area;
     s.b_piece = p->groups * s.k * s.area;
     s.c_piece = p->groups * s.m * s.area;
-    const bool turn = images == 1 && s.area >= LANES && s.area <= MOST_TURNED && s.m >= PANEL_COLS;
+    const bool turn = images == 1 && s.area >= LANES && s.area <= MOST_TRANSPOSED && s.m >= PANEL_COLS;
     const bool pack = !forward || p->in * (int64_t)sizeof(T) % BAD_STRIDE == 0;
     int32_t status = NORCH_OK;
     for (int64_t g = 0; g < p->groups && status == NORCH_OK; g++) {
@@ -236,7 +236,7 @@ static int32_t NAME(run_planes)(const nr_conv_plan *p, nr_conv_kind kind, int64_
         s.b = from + g * s.k * s.area;
         s.c = to + g * s.m * s.area;
         s.bias = bias ? bias + g * s.m : NULL;
-        status = turn ? NAME(run_turned)(&s) : NAME(run_panels)(&s, pack);
+        status = turn ? NAME(run_transposed)(&s) : NAME(run_panels)(&s, pack);
     }
     return status;
 }

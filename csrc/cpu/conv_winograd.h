@@ -79,7 +79,7 @@ static void NAME(transform_weight)(const nr_conv_plan *p, int64_t group, T *pack
 
 /* ---- images -------------------------------------------------------------------------------------------- */
 
-/* The 16 factors of a tile of a block, `apart` apart. x: its rows; last: its last column, 3 unless that lies outside the
+/* The 16 factors of a tile of a block, `apart` apart. x: its rows; last: its last column, 3 unless it lies outside the
  * image. Rows and columns that no position of y needs may be any: only positions outside y depend on them. */
 INLINE void NAME(transform_tile)(const T *const x[4], int64_t last, T *to, int64_t apart) {
     NAME(vec) row[4][4], all[4];
@@ -117,7 +117,7 @@ static void NAME(transform_piece)(const NAME(winograd) * w, const NAME(piece) * 
 /* A tile of y of its 16 sums; whether all that lies in y is finite. */
 INLINE bool NAME(tile_of_y)(const T *from, int64_t apart, NAME(vec) bias, int64_t rows, int64_t columns, T *y,
                             int64_t pitch) {
-    NAME(vec) half[2][4], wild = {0};
+    NAME(vec) half[2][4], not_finite = {0};
     UNROLL for (int c = 0; c < 4; c++) {
         const NAME(vec) p0 = VEC(from + c * apart), p1 = VEC(from + (4 + c) * apart);
         const NAME(vec) p2 = VEC(from + (8 + c) * apart), p3 = VEC(from + (12 + c) * apart);
@@ -128,14 +128,14 @@ INLINE bool NAME(tile_of_y)(const T *from, int64_t apart, NAME(vec) bias, int64_
         if (r >= rows) break;
         const NAME(vec) first = half[r][0] + half[r][1] + half[r][2] + bias;
         STORE(y + r * pitch, first);
-        wild += first * 0;
+        not_finite += first * 0;
         if (columns == 1) continue;
         const NAME(vec) second = half[r][1] - half[r][2] - half[r][3] + bias;
         STORE(y + r * pitch + LANES, second);
-        wild += second * 0;
+        not_finite += second * 0;
     }
     T sum = 0;
-    UNROLL for (int i = 0; i < LANES; i++) sum += wild[i];
+    UNROLL for (int i = 0; i < LANES; i++) sum += not_finite[i];
     return sum == 0;
 }
 
@@ -143,7 +143,7 @@ INLINE bool NAME(tile_of_y)(const T *from, int64_t apart, NAME(vec) bias, int64_
 static uint64_t NAME(piece_of_y)(const NAME(winograd) * w, const NAME(piece) * at, const T *from, int64_t apart) {
     const NAME(image_conv) *s = w->s;
     const nr_image *y = s->y;
-    uint64_t wild = 0;
+    uint64_t not_finite = 0;
     for (int64_t b = 0; b < y->blocks; b++) {
         const NAME(vec) bias = s->run->bias ? VEC(s->run->bias + b * LANES) : (NAME(vec)){0};
         for (int64_t i = 0; i < at->rows; i++) {
@@ -152,10 +152,10 @@ static uint64_t NAME(piece_of_y)(const NAME(winograd) * w, const NAME(piece) * a
             bool finite = true;
             for (int64_t j = at->column; j < at->column + at->columns; j++, from += LANES, to += 2 * LANES)
                 finite &= NAME(tile_of_y)(from, apart, bias, rows, least(2, s->columns - j * 2), to, y->pitch);
-            wild |= (uint64_t)!finite << i;
+            not_finite |= (uint64_t)!finite << i;
         }
     }
-    return wild;
+    return not_finite;
 }
 
 /* For each of the 16 factors and each group: the sums over channels, of all tiles. `to` is laid out like `from`. */
@@ -196,7 +196,7 @@ static void NAME(winograd_worker)(void *context, int64_t worker) {
     for (int64_t task; (task = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed)) < w->tasks;) {
         NAME(piece) at = {.sample = task / w->bands, .row = task % w->bands * w->band};
         at.rows = least(w->band, w->rows - at.row);
-        uint64_t wild = 0;
+        uint64_t not_finite = 0;
         for (; at.column < w->columns; at.column += at.columns) {
             at.columns = least(w->across, w->columns - at.column);
             const int64_t tiles = at.rows * at.columns;
@@ -205,14 +205,14 @@ static void NAME(winograd_worker)(void *context, int64_t worker) {
             T *sums = factors + FACTORS * x_apart;
             NAME(transform_piece)(w, &at, factors, x_apart);
             NAME(multiply)(w, tiles, factors, x_apart, sums, y_apart);
-            wild |= NAME(piece_of_y)(w, &at, sums, y_apart);
+            not_finite |= NAME(piece_of_y)(w, &at, sums, y_apart);
         }
         for (int64_t g = 0; g < s->groups; g++)
             for (int64_t i = 0; i < at.rows; i++) {
                 const int64_t row = (at.row + i) * 2, end = least(row + 2, s->rows);
-                if (wild >> i & 1)
+                if (not_finite >> i & 1)
                     NAME(see_rows)(s, at.sample, g, row, end, s->x + at.sample * s->sample + row * s->row);
-                for (int64_t r = row; r < end && !(wild >> i & 1); r++)
+                for (int64_t r = row; r < end && !(not_finite >> i & 1); r++)
                     NAME(finish_row)(s, at.sample, g, r, 0, s->columns);
             }
     }

@@ -27,7 +27,7 @@ typedef struct NAME(winograd_weight) {
     int64_t x_panels, y_panels, x_apart, y_apart; /* apart: from one factor to the next */
     T *x_factors, *y_factors, *sums;
     bool add;
-    _Atomic bool wild;
+    _Atomic bool not_finite;
 } NAME(winograd_weight);
 
 INLINE void NAME(factors_of_y)(const NAME(vec) y[2], NAME(vec) to[4]) {
@@ -116,7 +116,7 @@ static void NAME(taps_of_pair)(void *context, int64_t task) {
     const T *sums = s->sums + task * SUMS;
     T taps[(9 + LANES - 1) / LANES * LANES * PANEL_COLS], turned[PANEL_COLS * 9 + LANES];
     memset(taps, 0, sizeof(taps));
-    NAME(vec) wild = {0};
+    NAME(vec) not_finite = {0};
     for (int64_t o = 0; o < least(PANEL_COLS, p->out - o0); o++, sums += PANEL_COLS) {
         for (int64_t i = 0; i < wide; i += LANES) {
             NAME(vec) row[3][4], all[3];
@@ -131,7 +131,7 @@ static void NAME(taps_of_pair)(void *context, int64_t task) {
                 NAME(taps_of_sums)(row[r], all);
                 UNROLL for (int c = 0; c < 3; c++) {
                     STORE(taps + (r * 3 + c) * PANEL_COLS + i, all[c]);
-                    wild += all[c] * 0;
+                    not_finite += all[c] * 0;
                 }
             }
         }
@@ -141,8 +141,8 @@ static void NAME(taps_of_pair)(void *context, int64_t task) {
         memcpy((T *)p->weight + ((o0 + o) * p->in + i0) * 9, turned, (size_t)inputs * 9 * sizeof(T));
     }
     T sum = 0;
-    for (int i = 0; i < LANES; i++) sum += wild[i];
-    if (sum != 0) atomic_store_explicit(&s->wild, true, memory_order_relaxed);
+    for (int i = 0; i < LANES; i++) sum += not_finite[i];
+    if (sum != 0) atomic_store_explicit(&s->not_finite, true, memory_order_relaxed);
 }
 
 /* One image: its blocks, and the sums of its pieces. */
@@ -188,7 +188,7 @@ static int32_t NAME(winograd_of_weight)(const nr_conv_plan *p) {
                          (const T *)p->y + i * p->out * p->result[0] * p->result[1]);
     nr_parallel(s.x_panels * s.y_panels, NAME(taps_of_pair), &s);
     nr_scratch_free(scratch, bytes);
-    if (s.wild) return NAME(weight)(p);
+    if (s.not_finite) return NAME(weight)(p);
     NAME(sum_channels)(p);
     return NORCH_OK;
 }

@@ -23,14 +23,14 @@ INLINE uint32_t bf16_pair(const bf16_bits *from, int64_t step, int64_t left) {
 }
 
 /* Computes rows i0 .. i1 and columns j0 .. j1 of C, and says whether there may be infinities or NaN among them. */
-typedef bool bf16_block_of(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+typedef bool bf16_block_of(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
                            void *scratch);
 
 typedef struct bf16_kernel {
     bf16_block_of *block;
-    bool (*turns)(const product *p); /* or NULL: never */
-    int rows;                        /* blocks have a multiple of it, but for the last one */
-    int row_fill, depth;             /* packed rows are filled up to multiples of these, along k too */
+    bool (*transposes)(const product *p); /* or NULL: never */
+    int rows;                             /* blocks have a multiple of it, but for the last one */
+    int row_fill, depth;                  /* packed rows are filled up to multiples of these, along k too */
     int sums; /* numbers of float32 for a multiple of rows, if all columns of a task are packed; 0: one panel is */
 } bf16_kernel;
 
@@ -84,12 +84,13 @@ typedef struct tile_ahead {
 static bool has_bf16_dots(void) { return false; }
 static bool has_fast_bf16_dots(void) { return false; }
 static const bf16_kernel bf16_dot_kernel; /* not used */
-static bool bf16_dots(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
-    (void)p, (void)turned, (void)i0, (void)i1, (void)j0, (void)j1, (void)scratch;
+static bool bf16_dots(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+                      void *scratch) {
+    (void)p, (void)transposed, (void)i0, (void)i1, (void)j0, (void)j1, (void)scratch;
     return false;
 }
-static bool bf16_row(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
-    return bf16_dots(p, turned, i0, i1, j0, j1, scratch);
+static bool bf16_row(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0, int64_t j1, void *scratch) {
+    return bf16_dots(p, transposed, i0, i1, j0, j1, scratch);
 }
 #endif
 
@@ -144,7 +145,7 @@ typedef struct bf16_job {
     const nr_matmul_plan *plan;
     product first;
     bf16_block_of *block;
-    bool turned;                       /* "left" are columns of C, not rows, and "right" the others */
+    bool transposed;                   /* "left" are columns of C, not rows, and "right" the others */
     int64_t lefts, rights;             /* of C in a task */
     int64_t left_blocks, right_blocks; /* tasks of a product */
     char *scratch;
@@ -158,9 +159,9 @@ static void bf16_task(const bf16_job *job, int64_t task, void *scratch) {
     product p = job->first;
     move_to(job->plan, task / parts, sizeof(bf16_bits), &p);
     const int64_t l = part % job->left_blocks * job->lefts, r = part / job->left_blocks * job->rights;
-    const int64_t i = job->turned ? r : l, last_i = least(p.m, i + (job->turned ? job->rights : job->lefts));
-    const int64_t j = job->turned ? l : r, last_j = least(p.n, j + (job->turned ? job->lefts : job->rights));
-    if (job->block(&p, job->turned, i, last_i, j, last_j, scratch)) bf16_recompute(&p, i, last_i, j, last_j);
+    const int64_t i = job->transposed ? r : l, last_i = least(p.m, i + (job->transposed ? job->rights : job->lefts));
+    const int64_t j = job->transposed ? l : r, last_j = least(p.n, j + (job->transposed ? job->lefts : job->rights));
+    if (job->block(&p, job->transposed, i, last_i, j, last_j, scratch)) bf16_recompute(&p, i, last_i, j, last_j);
 }
 
 /* A worker owns scratch memory and takes tasks while there are any. */
@@ -182,8 +183,8 @@ static int32_t run_bfloat16(const nr_call *call) {
     const bool row = kernel->sums && p->m == 1 && p->b_row != 1 && p->b_col == 1;
     const bool dots = bf16_dots_used && (few || row);
     job.block = !dots ? kernel->block : few ? bf16_dots : bf16_row;
-    job.turned = !dots && kernel->turns && kernel->turns(p);
-    const int64_t left = job.turned ? p->n : p->m, right = job.turned ? p->m : p->n;
+    job.transposed = !dots && kernel->transposes && kernel->transposes(p);
+    const int64_t left = job.transposed ? p->n : p->m, right = job.transposed ? p->m : p->n;
     const int64_t most = bf16_lefts(depth, kernel->rows);
     job.left_blocks = dots || kernel->sums ? 1 : ceil_div(left, most);
     /* each task packs its operands again, so there are no more tasks than threads can use, and none of one panel */
@@ -193,7 +194,8 @@ static int32_t run_bfloat16(const nr_call *call) {
     job.rights = filled_up(ceil_div(right, wanted), 2 * BF16_COLS);
     if (kernel->sums) job.rights = least(job.rights, BLOCK_N);
     job.right_blocks = ceil_div(right, job.rights);
-    if (job.turned) job.left_blocks *= ceil_div(wanted, job.right_blocks); /* the few that are packed are so again */
+    if (job.transposed)
+        job.left_blocks *= ceil_div(wanted, job.right_blocks); /* the few that are packed are so again */
     job.lefts = filled_up(ceil_div(left, job.left_blocks), kernel->rows);
     job.left_blocks = ceil_div(left, job.lefts);
     job.tasks = count * job.left_blocks * job.right_blocks;

@@ -109,9 +109,9 @@ BF16 INLINE void bf16_dot(int rows, int cols, const product *p, const bf16_bits 
     }
 }
 
-BF16 static bool bf16_dots(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+BF16 static bool bf16_dots(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
                            void *scratch) {
-    (void)turned;
+    (void)transposed;
     bf16_bits *const packed = scratch;
     const bf16_bits *a = p->a, *b = p->b;
     if (p->a_col != 1) { /* a single row */
@@ -142,9 +142,9 @@ BF16 static bool bf16_dots(const product *p, bool turned, int64_t i0, int64_t i1
 #define ROW_COLS 1024
 
 /* One row of C, where rows of B are contiguous: eight at a time, so that B is read in long pieces. */
-BF16 static bool bf16_row(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+BF16 static bool bf16_row(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
                           void *scratch) {
-    (void)turned, (void)i0, (void)i1, (void)scratch;
+    (void)transposed, (void)i0, (void)i1, (void)scratch;
     const bf16_bits *a = p->a, *bias = p->bias;
     for (int64_t from = j0; from < j1; from += ROW_COLS) {
         const int64_t cols = least(ROW_COLS, j1 - from);
@@ -184,9 +184,9 @@ BF16 static bool bf16_row(const product *p, bool turned, int64_t i0, int64_t i1,
 }
 
 /* Rows i0 .. i1 and columns j0 .. j1 of C. */
-BF16 static bool bf16_block(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
+BF16 static bool bf16_block(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
                             void *scratch) {
-    (void)turned;
+    (void)transposed;
     const int64_t pairs = ceil_div(p->k, 2), tiles = ceil_div(i1 - i0, TILE_ROWS);
     const int64_t least_rows = (i1 - i0) / tiles, longer = (i1 - i0) % tiles;
     bf16_both *const panel = scratch, *const packed_a = panel + pairs * BF16_COLS;

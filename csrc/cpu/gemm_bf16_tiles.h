@@ -4,8 +4,8 @@
  *   left (lanes, k)    panels of 16 lanes, of tiles of 32 of k: a row of a tile has 16 pairs (k, k + 1) of one lane
  *   right (k, lanes)   panels of 16 lanes, of tiles of 32 of k: a row of a tile has one pair of each of 16 lanes
  *
- * The left operand is A and its lanes are rows, or, `turned`, it is B and its lanes are columns: C^T = B^T A^T has the
- * same sums. Lanes of the left operand that are contiguous along k are loaded where they lie, but for those at the
+ * The left operand is A and its lanes are rows, or, `transposed`, it is B and its lanes are columns: C^T = B^T A^T
+ * has the same sums. Lanes of the left operand that are contiguous along k are loaded where they lie, but for those at the
  * edges, which are filled up with zeros; others are packed once for a task. Two panels of the right operand are packed
  * right before their use. Four tiles of sums, 32 x 32 of C, stay in registers over all of k, and are rounded to
  * bfloat16 once: per step of k 4 tiles are loaded and 4 products added, in 64 cycles, which is as fast as the first and
@@ -186,13 +186,14 @@ static tile_panel TILE_NAME(left_panel)(const tile_operand *x, const bf16_bits *
 }
 
 /* Rows i0 .. i1 and columns j0 .. j1 of C. */
-TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool turned, int64_t i0, int64_t i1, int64_t j0,
+TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0,
                                            int64_t j1, void *scratch) {
     enum { WIDE = 2 * TILE_ROW };
-    float transposed[WIDE * WIDE] __attribute__((aligned(64)));
+    float transposed_sums[WIDE * WIDE] __attribute__((aligned(64)));
     const tile_operand a = {p->a, p->a_row, p->a_col}, b = {p->b, p->b_col, p->b_row};
-    const tile_operand left = turned ? b : a, right = turned ? a : b;
-    const int64_t l0 = turned ? j0 : i0, l1 = turned ? j1 : i1, r0 = turned ? i0 : j0, r1 = turned ? i1 : j1;
+    const tile_operand left = transposed ? b : a, right = transposed ? a : b;
+    const int64_t l0 = transposed ? j0 : i0, l1 = transposed ? j1 : i1, r0 = transposed ? i0 : j0,
+                  r1 = transposed ? i1 : j1;
     const int64_t steps = ceil_div(p->k, WIDE), panel = steps * TILE_CELLS, whole = p->k / WIDE;
     const int64_t parts = greatest(1, ceil_div(steps, STEPS_AT_ONCE));
     const int64_t most = bf16_lefts(greatest(steps, 1) * WIDE, WIDE);
@@ -207,7 +208,7 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool turned, int64_
     tiles_begin(&t);
     for (int64_t q = 0; q < ceil_div(l1 - l0, most) * ceil_div(r1 - r0, WIDE); q++) {
         const int64_t r = r0 + q % ceil_div(r1 - r0, WIDE) * WIDE, block = l0 + q / ceil_div(r1 - r0, WIDE) * most;
-        const int64_t turns = ceil_div(least(most, l1 - block), WIDE);
+        const int64_t transposes = ceil_div(least(most, l1 - block), WIDE);
         const int rights = (int)least(WIDE, r1 - r);
         bf16_both *const used = packed + (r - r0) / TILE_ROW * panel;
         if (block == l0 && (r - r0) % GROUP_LANES == 0) { /* what is not packed yet of this group */
@@ -219,10 +220,10 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool turned, int64_
             ahead.to = next ? used + GROUP_LANES / TILE_ROW * panel : NULL;
             ahead.from = from + GROUP_LANES;
             ahead.end = ahead.from + (next ? whole * WIDE * right.step : 0);
-            ahead.each = (int)ceil_div(TILE_ROW, 2 * turns);
+            ahead.each = (int)ceil_div(TILE_ROW, 2 * transposes);
         }
-        for (int64_t x = 0; x < parts * turns; x++) {
-            const int64_t part = x / turns, turn = x % turns, l = block + turn * WIDE;
+        for (int64_t x = 0; x < parts * transposes; x++) {
+            const int64_t part = x / transposes, turn = x % transposes, l = block + turn * WIDE;
             const int64_t s0 = part * steps / parts, s1 = (part + 1) * steps / parts;
             const int lefts = (int)least(WIDE, l1 - l);
             tile_panel panels[2];
@@ -232,22 +233,22 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool turned, int64_
                                                   edges + (2 * turn + h) * panel, r == r0 && part == 0);
                 panels[h].at += s0 * panels[h].step;
             }
-            const int64_t i = turned ? r : l, j = turned ? l : r;
-            const int rows = turned ? rights : lefts, cols = turned ? lefts : rights;
+            const int64_t i = transposed ? r : l, j = transposed ? l : r;
+            const int rows = transposed ? rights : lefts, cols = transposed ? lefts : rights;
             bf16_bits *c = (bf16_bits *)p->c + i * p->c_row + j;
             float *const sums = all_sums + (parts > 1 ? turn : 0) * WIDE * WIDE;
-            ahead.c = (const char *)(c + (turned ? WIDE : WIDE * p->c_row)); /* of the next turn */
-            ahead.rows = part + 1 < parts || turn + 1 == turns ? 0 : (int)ceil_div(rows, greatest(s1 - s0, 1));
-            ahead.lefts = r == r0 && left.step == 1 && turn + 1 < turns ? WIDE : 0;
+            ahead.c = (const char *)(c + (transposed ? WIDE : WIDE * p->c_row)); /* of the next turn */
+            ahead.rows = part + 1 < parts || turn + 1 == transposes ? 0 : (int)ceil_div(rows, greatest(s1 - s0, 1));
+            ahead.lefts = r == r0 && left.step == 1 && turn + 1 < transposes ? WIDE : 0;
             ahead.left = (const char *)(left.at + (l + WIDE) * left.lane + s0 * WIDE);
             TILE_NAME(sum_tiles)(&t, least(s1, whole) - s0, s1 > whole, panels, used + s0 * TILE_CELLS, panel,
                                  lefts > TILE_ROW, rights > TILE_ROW, part > 0, &ahead, sums);
             if (part + 1 < parts) continue;
-            if (turned) pack_float32(WIDE, transposed, WIDE, sums, WIDE, 1, WIDE);
+            if (transposed) pack_float32(WIDE, transposed_sums, WIDE, sums, WIDE, 1, WIDE);
             float bias[WIDE] = {0};
             for (int y = 0; y < cols && p->bias; y++)
                 bias[y] = nr_float_of_bfloat16(((const bf16_bits *)p->bias)[(j + y) * p->bias_step]);
-            special |= TILE_NAME(store_sums)(turned ? transposed : sums, c, p->c_row, rows, cols, bias);
+            special |= TILE_NAME(store_sums)(transposed ? transposed_sums : sums, c, p->c_row, rows, cols, bias);
         }
     }
     tiles_end(&t);
@@ -256,15 +257,15 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool turned, int64_
 
 /* Whether the product is that of the transposed operands, by what is moved: a left operand that is contiguous along k
  * is not copied, a right one that is contiguous across is the cheapest to copy, and transposes cost most. */
-static bool TILE_NAME(turns)(const product *p) {
+static bool TILE_NAME(transposes)(const product *p) {
     const double a = (double)p->m * (double)p->k, b = (double)p->n * (double)p->k, c = (double)p->m * (double)p->n;
     const double as_is = (p->a_col == 1 ? 0 : 4 * a) + (p->b_col == 1 ? b : 4 * b);
-    const double turned = (p->b_row == 1 ? 0 : 4 * b) + (p->a_row == 1 ? a : 4 * a) + c / 2;
-    return turned < as_is;
+    const double transposed = (p->b_row == 1 ? 0 : 4 * b) + (p->a_row == 1 ? a : 4 * a) + c / 2;
+    return transposed < as_is;
 }
 
 static const bf16_kernel TILE_NAME(kernel) = {.block = TILE_NAME(block),
-                                              .turns = TILE_NAME(turns),
+                                              .transposes = TILE_NAME(transposes),
                                               .rows = 2 * TILE_ROW,
                                               .row_fill = 2 * TILE_ROW,
                                               .depth = 2 * TILE_ROW,

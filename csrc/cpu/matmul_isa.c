@@ -106,10 +106,10 @@ INLINE int64_t batch_count(const nr_matmul_plan *plan) {
 static void move_to(const nr_matmul_plan *plan, int64_t index, int64_t size, product *p) {
     int64_t offset[3];
     batch_offsets(plan, index, offset);
-    int turned = p->bias_step == 0;
+    int transposed = p->bias_step == 0;
     p->c = (char *)plan->c + offset[0] * size;
-    p->a = (const char *)(turned ? plan->b : plan->a) + offset[turned ? 2 : 1] * size;
-    p->b = (const char *)(turned ? plan->a : plan->b) + offset[turned ? 1 : 2] * size;
+    p->a = (const char *)(transposed ? plan->b : plan->a) + offset[transposed ? 2 : 1] * size;
+    p->b = (const char *)(transposed ? plan->a : plan->b) + offset[transposed ? 1 : 2] * size;
 }
 
 /* c = beta residual + alpha c, for a row of a sum of each dtype. */
