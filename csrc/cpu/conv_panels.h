@@ -8,10 +8,10 @@
  *   +-----------+                 +----------+----------+----
  *
  * Of few positions the product is transposed: the weight is cut into panels, the image into tiles, and the sums
- * (positions, channels) become planes at the end; so vectors are full, and the weight is read once. The loops are those of gemm.h,
- * with the tiles of gemm_tile.h; but what the tiles are cut of is packed once for all images, tiles have about the same
- * number of rows, and no image is copied as a whole. Either way, an element is summed in the order of channels, `depth`
- * at a time. */
+ * (positions, channels) become planes at the end; so vectors are full, and the weight is read once. The loops are
+ * those of gemm.h, with the tiles of gemm_tile.h; but what the tiles are cut of is packed once for all images,
+ * tiles have about the same number of rows, and no image is copied as a whole. Either way, an element is summed in
+ * the order of channels, `depth` at a time. */
 
 #include "gemm_target.h"
 

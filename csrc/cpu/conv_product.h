@@ -3,8 +3,8 @@
  *   y (out, positions) = weight (out, in) x (in, positions)          x = weight^T y          weight = sum of y x^T
  *
  * The first two are products of conv_panels.h, and for the third its panels are transposed: of tensors where they
- * lie. A stride leaves some positions of x, which are gathered first. Images of few positions are gathered for the third, some
- * beside each other, so that sums are long. */
+ * lie. A stride leaves some positions of x, which are gathered first. Images of few positions are gathered for the
+ * third, some beside each other, so that sums are long. */
 
 /* A pass over planes: those of a tensor (images, channels, size), of which `seen` positions at a stride are gathered
  * to, or spread from, `packed`: (pieces, channels, each * area), where a piece has `each` images. */

@@ -5,12 +5,12 @@
  *   right (k, lanes)   panels of 16 lanes, of tiles of 32 of k: a row of a tile has one pair of each of 16 lanes
  *
  * The left operand is A and its lanes are rows, or, `transposed`, it is B and its lanes are columns: C^T = B^T A^T
- * has the same sums. Lanes of the left operand that are contiguous along k are loaded where they lie, but for those at the
- * edges, which are filled up with zeros; others are packed once for a task. Two panels of the right operand are packed
- * right before their use. Four tiles of sums, 32 x 32 of C, stay in registers over all of k, and are rounded to
- * bfloat16 once: per step of k 4 tiles are loaded and 4 products added, in 64 cycles, which is as fast as the first and
- * the second cache together can be read. Meanwhile the vector units pack the next panels, and lines of C come to the
- * caches. */
+ * has the same sums. Lanes of the left operand that are contiguous along k are loaded where they lie, but for those
+ * at the edges, which are filled up with zeros; others are packed once for a task. Two panels of the right operand
+ * are packed right before their use. Four tiles of sums, 32 x 32 of C, stay in registers over all of k, and are
+ * rounded to bfloat16 once: per step of k 4 tiles are loaded and 4 products added, in 64 cycles, which is as fast
+ * as the first and the second cache together can be read. Meanwhile the vector units pack the next panels, and
+ * lines of C come to the caches. */
 
 /* to[r][c]: the pair at from + r * row + 2 c * step, whose numbers are a step apart, for r < rows and 2 c
  * < count; a pair beyond has zeros. */
