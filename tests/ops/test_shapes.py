@@ -116,6 +116,8 @@ WRONG = {
     "chunk by float": lambda m, x: m.chunk(x, 1.5),
     "tensor_split": lambda m, x: m.tensor_split(x, 0),
     "tensor_split both": lambda m, x: m.tensor_split(x, indices=(1,), sections=2),
+    "tensor_split both, one by place": lambda m, x: m.tensor_split(x, 2, indices=(1,)),
+    "tensor_split by nothing": lambda m, x: m.tensor_split(x),
     "hsplit": lambda m, x: m.hsplit(x, 2),
     "hsplit 0-d": lambda m, x: m.hsplit(x[0, 0], 1),
     "vsplit": lambda m, x: m.vsplit(x[0], 1),
@@ -330,6 +332,9 @@ def test_forms_of_arguments():
     assert len(norch.broadcast_tensors([x, x[0]])) == 2
     assert norch.broadcast_shapes() == () and norch.broadcast_shapes(3, (2, 1)) == (2, 3)
     assert norch.tensor_split(x, norch.tensor([1, 2]), 1)[1].shape == (2, 1)
+    assert [part.shape for part in norch.tensor_split(x, norch.tensor(2), 1)] == [(2, 2), (2, 1)]
+    with pytest.raises(TypeError, match="tensor_split: give either indices or the number of sections"):
+        norch.tensor_split(x)
     assert norch.block_diag().shape == (1, 0)
     mixed = norch.block_diag(norch.ones((), dtype=norch.float64), norch.ones(2, dtype=norch.float32))
     assert mixed.dtype is norch.float32  # a number has less weight, as in any other operation
