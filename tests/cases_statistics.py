@@ -1,11 +1,11 @@
-"""The cases of ops/composed/statistics.py, distance.py and type_properties.py. See case.py."""
+"""The cases of ops/composed/: statistics, distance, histogram, numeric and type_properties. See case.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from case import ALL_NAMES, FLOAT_NAMES, NUMBER_NAMES, Array, add
+from case import ALL_NAMES, FLOAT_NAMES, INTEGER_NAMES, NUMBER_NAMES, Array, add
 
 NO_EDGES: dict[str, Any] = {"edges": False, "scaled": True, "slack": 40}
 SIGNED = [name for name in NUMBER_NAMES if name != "uint8"]  # where differences are not negative
@@ -139,5 +139,71 @@ add(
     shapes=(((4,),), ((2, 2),)),
     result="index index",
     dtypes=ALL_NAMES,
+    edges=False,
+)
+
+# ---- histograms, numeric.py -----------------------------------------------------------------------------------------
+
+add(
+    "histc",
+    "histc",
+    lambda m, x: m.histc(x, 4, -2, 2),
+    lambda x: np.histogram(x, 4, (-2, 2))[0],
+    shapes=(((3, 5),), ((),), ((0,),)),
+    dtypes=FLOAT_NAMES,
+    torch=lambda t, x: t.histc(x.double(), 4, -2, 2).to(x.dtype),
+    edges=False,
+)
+add(
+    "histogram",
+    "histogram",
+    lambda m, x: m.histogram(x, 4, range=(-2.0, 2.0)),
+    lambda x: np.histogram(x, 4, (-2, 2)),
+    shapes=(((3, 5),), ((),), ((0,),)),
+    result="same same",
+    dtypes=FLOAT_NAMES,
+    torch=lambda t, x: tuple(y.to(x.dtype) for y in t.histogram(x.double(), 4, range=(-2.0, 2.0))),
+    edges=False,
+)
+add(
+    "gradient",
+    "gradient",
+    lambda m, x: m.gradient(x, spacing=0.5, dim=0)[0],
+    lambda x: np.gradient(x.astype(float), 0.5, axis=0),
+    shapes=(((3, 5),), ((4,),)),
+    torch=lambda t, x: t.gradient(x if x.is_floating_point() else x.float(), spacing=0.5, dim=0)[0],
+    **WHOLE_TOO,
+)
+for name in ("gcd", "lcm"):
+    add(
+        name,
+        name,
+        lambda m, a, b, name=name: getattr(m, name)(a, b),
+        getattr(np, name),
+        domains=((-11.0, 11.0),) * 2,
+        shapes=(((3, 5), (3, 5)), ((3, 1), (5,))),
+        dtypes=INTEGER_NAMES,
+        in_place=f"{name}_",
+        edges=False,
+    )
+add(
+    "heaviside",
+    "heaviside",
+    lambda m, x, y: m.heaviside(x, y),
+    lambda x, y: np.where(x == 0, y, x > 0),
+    domains=((-3.0, 3.0),) * 2,
+    shapes=(((3, 5), (3, 5)), ((3, 1), (5,))),
+    in_place="heaviside_",
+    edges=False,
+)
+add(
+    "nextafter",
+    "",
+    lambda m, x, y: m.nextafter(x, y),
+    np.nextafter,
+    domains=((-3.0, 3.0),) * 2,
+    shapes=(((3, 5), (3, 5)), ((3, 1), (5,))),
+    dtypes=("float32", "float64"),  # the reference steps in float64
+    in_place="nextafter_",
     edges=False,
 )

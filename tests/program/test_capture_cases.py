@@ -45,7 +45,7 @@ def computed(case):
 # Rows whose shape or way depends on the elements, which are refused. Anything else has to be captured.
 REFUSED = set(
     "masked_select masked_scatter nonzero argwhere where bincount unique unique_consecutive repeat_interleave "
-    "unravel_index".split()
+    "unravel_index gcd lcm".split()
 )
 
 
