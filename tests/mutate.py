@@ -57,6 +57,7 @@ TESTS = {
     "norch/amp": "amp grad_scaler capture compile optim",
     "norch/optim": "capture lr_find lr_resume lr_scheduler optim own_optim swa",
     "norch/nn": "error_notes hooks modules nn parametrize saving shared_memory",
+    "norch/nn/_hooks": "modules private_modules hooks",
     "norch/nn/_watch": "epilogue fx private_modules summary",
     "norch/nn/quantization": "quantization",
     "norch/sparse": "construction sparse sparse_limits training",

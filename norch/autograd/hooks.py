@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 from .._package.typing import Any
@@ -13,18 +13,37 @@ from ..errors import DeviceError, Error, ShapeError
 
 
 class RemovableHandle:
-    """Returned by register_..._hook(). remove(), or leaving a `with` block, removes the hook."""
+    """Returned by register_..._hook(). remove(), or leaving a `with` block, removes the hook. A program may make one
+    for a dict of hooks of its own, an OrderedDict, and put its hook there under the handle's id.
 
-    __slots__ = ("_take",)
+    extra_dict: a dict, or a list of dicts, with the options of hooks under the same ids.
+    """
 
-    def __init__(self, take: Callable[[], None]):
-        self._take: Callable[[], None] | None = take
+    __slots__ = ("extra_dict_ref", "hooks_dict_ref", "id")
+    next_id = 0  # a handle removes no later hook, since no number is used twice
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
+        self.hooks_dict_ref: Any = weakref.ref(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        extra = [] if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
+        self.extra_dict_ref = tuple(weakref.ref(options) for options in extra)
 
     def remove(self) -> None:
         """Removes the hook; a second call does nothing."""
-        take, self._take = self._take, None
-        if take is not None:
-            take()
+        for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = reference()
+            if hooks is not None and self.id in hooks:
+                del hooks[self.id]
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self.hooks_dict_ref(), self.id, tuple(reference() for reference in self.extra_dict_ref)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        hooks, self.id, *extra = state
+        references = [weakref.ref(OrderedDict() if kept is None else kept) for kept in (hooks, *(extra or ((),))[0])]
+        self.hooks_dict_ref, self.extra_dict_ref = references[0], tuple(references[1:])
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -33,31 +52,37 @@ class RemovableHandle:
         self.remove()
 
 
-_numbers = itertools.count()  # of the hooks of a process: a handle removes no later hook
+class CallbackHandle(RemovableHandle):
+    """The handle of a hook that is in no dict: remove() calls a function, once."""
+
+    __slots__ = ("_take",)
+
+    def __init__(self, take: Callable[[], None]):
+        super().__init__(RemovableHandle)
+        self._take: Callable[[], None] | None = take
+
+    def remove(self) -> None:
+        take, self._take = self._take, None
+        if take is not None:
+            take()
 
 
 def add_hook(
-    hooks: dict[int, Any], hook: Any, first: bool = False, options: Sequence[tuple[dict[int, bool], bool]] = ()
+    hooks: OrderedDict[int, Any], hook: Any, first: bool = False, options: Sequence[tuple[Any, bool]] = ()
 ) -> RemovableHandle:
     """Adds a hook to those of a module or an optimizer, which are called in order; first: in front of the others.
-    options: (the numbers of the hooks with an option, whether this one has it) of each option."""
-    while (key := next(_numbers)) in hooks:  # those of a loaded module have numbers of another process
-        pass
-    earlier = dict(hooks) if first else {}
-    for old_key in earlier:
-        del hooks[old_key]
-    hooks[key] = hook
-    hooks.update(earlier)
+    options: (the dict of the hooks with an option, whether this one has it) of each option."""
+    handle = RemovableHandle(hooks, extra_dict=[with_it for with_it, _ in options])
+    while handle.id in hooks:  # those of a loaded module have numbers of another process
+        handle = RemovableHandle(hooks, extra_dict=[with_it for with_it, _ in options])
+    hooks[handle.id] = hook
+    if first:
+        hooks.move_to_end(handle.id, last=False)
     for with_it, has_it in options:
-        with_it.pop(key, None)
+        with_it.pop(handle.id, None)
         if has_it:
-            with_it[key] = True
-
-    def take() -> None:
-        for numbers in (hooks, *(with_it for with_it, _ in options)):
-            numbers.pop(key, None)
-
-    return RemovableHandle(take)
+            with_it[handle.id] = True
+    return handle
 
 
 def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
@@ -72,7 +97,7 @@ def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
         if node is not None and at is not None:
             node.hooks = [*hooks[:at], *hooks[at + 1 :]] or None
 
-    return RemovableHandle(take)
+    return CallbackHandle(take)
 
 
 class UserHook:

@@ -177,7 +177,6 @@ class Door:
     def say_torch(self) -> None:
         """What str() and repr() say of dtypes, shapes and the like."""
         from .._tensor.autograd_methods import AutogradMethods
-        from ..autograd.hooks import RemovableHandle
         from ..dtype import dtype, memory_format
         from ..tensor import Size, Tensor
         from .placeholders import Constant, Layout
@@ -190,7 +189,6 @@ class Door:
         self.set(norch.Generator, "__reduce_ex__", _pickled("reduce_generator"))
         self.set(Layout, "__reduce_ex__", _pickled("reduce_layout"))
         self.set(norch.Generator, "__setstate__", _pickled("generator__setstate__", norch.Generator.__setstate__))
-        self.set(RemovableHandle, "__setstate__", _pickled("handle__setstate__"))
         self.set(Tensor, "type", _saying_torch(Tensor.type))
         self.set(Tensor, "grad_fn", _shown(vars(AutogradMethods)["grad_fn"].fget))
 

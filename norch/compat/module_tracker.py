@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from .._package.exports import publish
-from ..nn._watch import register_module_forward_hook, register_module_forward_pre_hook
+from ..nn._hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ..nn.module import Module
 from ..tensor import Tensor
 from . import pytree

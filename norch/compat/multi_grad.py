@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..autograd import engine
-from ..autograd.hooks import RemovableHandle
+from ..autograd.hooks import CallbackHandle, RemovableHandle
 from ..autograd.record import gradient_edge
 from ..autograd.targets import reachable
 from ..errors import ArgumentError
@@ -81,4 +81,4 @@ def register_multi_grad_hook(
         for handle in handles:
             handle.remove()
 
-    return RemovableHandle(remove)
+    return CallbackHandle(remove)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from types import FunctionType
@@ -62,12 +61,6 @@ def _generator(seed: int, counter: int) -> Any:
 def generator__setstate__(generator: Any, set_state: Any, state: Any) -> None:
     """Of a pickled generator of PyTorch: its seed, whose stream begins anew, as the streams are others."""
     set_state(generator, state if len(state) == 2 else (state[0] % (1 << 64), 0))
-
-
-def handle__setstate__(handle: Any, state: Any) -> None:
-    """Of a pickled handle of PyTorch: the dict of hooks, and the number of the hook in it."""
-    hooks, number, *_ = state
-    handle._take = None if hooks is None else lambda: hooks.pop(number, None)
 
 
 class _WrappedHook:
@@ -156,7 +149,6 @@ def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:
     return _load_from_bytes, (file.getvalue(),)
 
 
-_HOOKS = {name for name in vars(norch.nn.Module()) if "_hooks" in name}
 _NESTED = ("enable_nested_tensor", "use_nested_tensor", "mask_check")
 # Attributes that PyTorch's layers have and norch's have not, of a layer and its state.
 ATTRIBUTES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
@@ -189,7 +181,7 @@ def module__reduce_ex__(module: Any, reduce: Any, protocol: Any) -> Any:
         or "_forward_hooks" not in held
     ):
         return reduced
-    state = {name: OrderedDict(x) if name in _HOOKS else x for name, x in held.items()}
+    state = dict(held)
     state["_is_full_backward_hook"] = True if held.get("_backward_hooks") else None
     for cls in type(module).__mro__:
         if cls.__name__ in ATTRIBUTES and cls.__module__.startswith("torch."):

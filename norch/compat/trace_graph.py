@@ -13,7 +13,7 @@ from typing import Any
 
 import norch
 
-from ..nn._watch import register_module_forward_hook, register_module_forward_pre_hook
+from ..nn._hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ..nn.module import Module
 from ..nn.recurrent import RNNBase
 from ..overrides import TorchFunctionMode

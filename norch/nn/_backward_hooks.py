@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from ..autograd import Function
 from ..errors import Error
 from ..tensor import Tensor
 
-Hook = Callable[[Any, Any, Any], Any]
+Hook = Callable[..., Any]
 
 
 class BackwardHookFunction(Function):
@@ -49,32 +50,43 @@ def _pass(values: Any, seen: Callable[..., Any]) -> Any:
     if indices:
         for i, x in zip(indices, BackwardHookFunction.apply(on_gradients, *(listed[i] for i in indices)), strict=True):
             listed[i] = x
-    return tuple(listed) if many else listed[0]
+    if not many:
+        return listed[0]
+    return type(values)(*listed) if hasattr(values, "_fields") else tuple(listed)
 
 
-def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], pre_hooks: list[Any], hooks: list[Hook]) -> Any:
-    """module.forward(*args, **kwargs); its backward calls pre_hooks first and hooks last."""
-    needs_grad = any(isinstance(x, Tensor) and x.requires_grad for x in args)
-    kept: list[Any] = [None]  # the gradients of the outputs, kept for the hooks
+class BackwardHooks:
+    """The backward hooks of one call of a module: its backward calls pre_hooks first and hooks last."""
 
-    def at_outputs(grads: tuple[Any, ...]) -> Any:
-        for hook in pre_hooks:
-            changed = hook(module, grads)
-            if changed is not None:
+    def __init__(self, module: Any, pre_hooks: list[Hook], hooks: list[Hook]):
+        self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
+        self.inputs, self.need_grad = 0, False
+        self.grad_output: Any = None  # the gradients of the outputs, kept for the hooks
+
+    def at_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of forward, whose gradients go through the hooks."""
+        self.inputs, self.need_grad = len(args), any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        return _pass(args, self._after) if self.need_grad else args
+
+    def at_outputs(self, result: Any) -> Any:
+        """The result of forward, whose gradients go through the hooks."""
+        if not isinstance(result, (Tensor, tuple)):
+            kind = f"expected a tensor or a tuple of tensors as the output of a module, not {type(result).__name__}"
+            warnings.warn(f"backward hooks are not called: {kind}", stacklevel=4)
+        return _pass(result, self._before)
+
+    def _before(self, grads: tuple[Any, ...]) -> Any:
+        for hook in self.pre_hooks:
+            if (changed := hook(self.module, grads)) is not None:
                 grads = changed if isinstance(changed, tuple) else (changed,)
-        kept[0] = grads
-        if not needs_grad:
-            at_inputs((None,) * len(args))
+        self.grad_output = grads
+        if not self.need_grad:
+            self._after((None,) * self.inputs)
         return grads
 
-    def at_inputs(grads: tuple[Any, ...]) -> Any:
-        gradients, kept[0] = kept[0], None
-        for hook in hooks if gradients is not None else ():  # a second derivative may reach the inputs alone
-            changed = hook(module, grads, gradients)
-            if changed is not None:
+    def _after(self, grads: tuple[Any, ...]) -> Any:
+        grad_output, self.grad_output = self.grad_output, None
+        for hook in self.hooks if grad_output is not None else ():  # a second derivative may reach the inputs alone
+            if (changed := hook(self.module, grads, grad_output)) is not None:
                 grads = changed if isinstance(changed, tuple) else (changed,)
         return grads
-
-    if needs_grad:
-        args = _pass(args, at_inputs)
-    return _pass(module.forward(*args, **kwargs), at_outputs)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
 REGISTRIES = ("_parameters", "_buffers", "_modules")
-# The dicts of hooks of a module, and for each the dicts whose keys are the numbers of hooks with an option.
-HOOKS = {
+# The hooks of calls of a module, and for each the dicts whose keys are the numbers of hooks with an option.
+CALL_HOOKS = {
     "_forward_hooks": ("_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
     "_forward_pre_hooks": ("_forward_pre_hooks_with_kwargs",),
     "_backward_hooks": (),
     "_backward_pre_hooks": (),
 }
+_STATE = ("_state_dict_pre_hooks", "_state_dict_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
+HOOKS = (*(name for kind, options in CALL_HOOKS.items() for name in (kind, *options)), *_STATE)
 
 
 def _no_module() -> None:
@@ -97,7 +100,7 @@ class RegistryAttribute:
 def restore_registries(module: Any) -> None:
     """Turns the dicts of a copied or loaded module into registries, and their entries into attributes. A shallow copy
     shares the registries of the original."""
-    _options_apart(module.__dict__)
+    _restore_hooks(module.__dict__)
     for kind in REGISTRIES:
         if (entries := module.__dict__.get(kind)) is not None:
             of_its_own = {kind: Registry.of(module, entries)} if type(entries) is dict else {}
@@ -129,9 +132,10 @@ def without_entries(reduced: Any) -> Any:
     return (*reduced[:2], rest, *reduced[3:])
 
 
-def _options_apart(state: dict[str, Any]) -> None:
-    """Changes the hooks of a module that was saved when each was a tuple with its options."""
-    for kind, options in HOOKS.items():
+def _restore_hooks(state: dict[str, Any]) -> None:
+    """Changes the hooks of a module that was saved when each was a tuple with its options, or when they were in a dict
+    or some kinds did not exist."""
+    for kind, options in CALL_HOOKS.items():
         if not options or options[0] in state:
             continue
         hooks = state.get(kind, {})
@@ -139,6 +143,9 @@ def _options_apart(state: dict[str, Any]) -> None:
         state[kind] = {key: hook[0] if key in tuples else hook for key, hook in hooks.items()}
         for at, option in enumerate(options, 1):
             state[option] = {key: True for key, hook in tuples.items() if hook[at]}
+    for kind in HOOKS:
+        if type(state.get(kind)) is not OrderedDict:
+            state[kind] = OrderedDict(state.get(kind) or ())
 
 
 _OLDER = {"save": "_state_dict_pre_hooks", "saved": "_state_dict_hooks"}

@@ -8,20 +8,30 @@ Each of them is stored twice: in the registry of its kind, which keeps the order
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._binding.library import lib
 from .._package.typing import DeviceLike
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..dtype import bfloat16, check_format, float16, float32, float64
-from ..errors import DTypeError, Error
+from ..errors import DTypeError
 from ..ops._deferred import DeferredMethod
 from ..ops.copy import parse_to
 from ..ops.create import empty, empty_like
 from ..tensor import Tensor
-from ._registry import REGISTRIES, Registry, RegistryAttribute, assignment_error, restoring, set_state, without_entries
+from . import _hooks
+from ._registry import (
+    HOOKS,
+    REGISTRIES,
+    Registry,
+    RegistryAttribute,
+    assignment_error,
+    restoring,
+    set_state,
+    without_entries,
+)
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
@@ -62,13 +72,13 @@ class Module(StateDict):
     """
 
     training: bool
-    _forward_hooks: dict[int, Callable[..., Any]]
-    _forward_pre_hooks: dict[int, Callable[..., Any]]
-    _forward_hooks_with_kwargs: dict[int, bool]
-    _forward_hooks_always_called: dict[int, bool]
-    _forward_pre_hooks_with_kwargs: dict[int, bool]
-    _backward_hooks: dict[int, Callable[..., Any]]
-    _backward_pre_hooks: dict[int, Callable[..., Any]]
+    _forward_hooks: OrderedDict[int, Callable[..., Any]]
+    _forward_pre_hooks: OrderedDict[int, Callable[..., Any]]
+    _forward_hooks_with_kwargs: OrderedDict[int, bool]
+    _forward_hooks_always_called: OrderedDict[int, bool]
+    _forward_pre_hooks_with_kwargs: OrderedDict[int, bool]
+    _backward_hooks: OrderedDict[int, Callable[..., Any]]
+    _backward_pre_hooks: OrderedDict[int, Callable[..., Any]]
     # Annotated as a callable so that a subclass can define forward with any arguments.
     forward: Callable[..., Any] = _no_forward
 
@@ -80,17 +90,7 @@ class Module(StateDict):
             _buffers=Registry.of(self, {}),
             _modules=Registry.of(self, {}),
             _non_persistent_buffers_set=set(),
-            _forward_hooks={},
-            _forward_hooks_with_kwargs={},
-            _forward_hooks_always_called={},
-            _forward_pre_hooks={},
-            _forward_pre_hooks_with_kwargs={},
-            _backward_hooks={},
-            _backward_pre_hooks={},
-            _state_dict_pre_hooks={},
-            _state_dict_hooks={},
-            _load_state_dict_pre_hooks={},
-            _load_state_dict_post_hooks={},
+            **{name: OrderedDict() for name in HOOKS},
         )
 
     # ---- calling ------------------------------------------------------------------------------------------
@@ -100,50 +100,13 @@ class Module(StateDict):
         that raised it and the arguments of the call."""
         try:
             if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
-                return self._call_with_hooks(args, kwargs)
+                return _hooks.call(self, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
             from . import _error_notes
 
             _error_notes.note(error, self, args, kwargs)
             raise
-
-    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        waiting = dict(self._forward_hooks)
-        try:
-            for key, hook in list(self._forward_pre_hooks.items()):
-                with_kwargs = key in self._forward_pre_hooks_with_kwargs
-                changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-                if changed is None:
-                    continue
-                if with_kwargs and not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise Error(f"a forward pre-hook with kwargs returns None or (args, kwargs), not {changed!r}")
-                if with_kwargs:
-                    args, kwargs = changed
-                else:
-                    args = changed if isinstance(changed, tuple) else (changed,)
-            result = self._forward_with_hooks(args, kwargs)
-            for key in list(waiting):
-                hook, named = waiting.pop(key), key in self._forward_hooks_with_kwargs
-                changed = hook(self, args, kwargs, result) if named else hook(self, args, result)
-                if changed is not None:
-                    result = changed
-            return result
-        except Exception:
-            for key, hook in waiting.items():
-                if key in self._forward_hooks_always_called:
-                    with suppress(Exception):  # the first error is raised
-                        named = key in self._forward_hooks_with_kwargs
-                        hook(self, args, kwargs, None) if named else hook(self, args, None)
-            raise
-
-    def _forward_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._backward_hooks or self._backward_pre_hooks:
-            from . import _backward_hooks
-
-            before, after = list(self._backward_pre_hooks.values()), list(self._backward_hooks.values())
-            return _backward_hooks.call(self, args, kwargs, before, after)
-        return self.forward(*args, **kwargs)
 
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -232,6 +195,8 @@ class Module(StateDict):
         registry: Any = state.get(kind)
         if registry is None:
             raise AttributeError(f"cannot assign {name!r} before super().__init__() was called")
+        if value is not None:
+            value = _hooks.registered(self, kind, name, value)
         if name not in registry:
             self._unbind(name)
             if hasattr(type(getattr(type(self), name, None)), "__set__"):
@@ -267,6 +232,8 @@ class Module(StateDict):
             registry = self._registry_of(name)
             if registry is not None:
                 self._check_replacement(registry, name, value)
+                if registry is self._buffers:
+                    value = _hooks.registered(self, "_buffers", name, value)
                 registry[name] = value
             object.__setattr__(self, name, value)
 
@@ -553,7 +520,7 @@ class Module(StateDict):
         for module in self.modules() if recurse else (self,):
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._bind("_buffers", name, fresh[id(buffer)])
+                    module._buffers[name] = fresh[id(buffer)]
         return self
 
     # ---- printing -----------------------------------------------------------------------------------------

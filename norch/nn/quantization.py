@@ -10,7 +10,7 @@ from ..ops.copy import cat
 from ..ops.quantized import BLOCK, packed_weight, quantized_linear, quantized_weight
 from ..tensor import Tensor
 from ._layer import format_options
-from ._registry import HOOKS
+from ._registry import CALL_HOOKS
 from .conv import Conv1d, Conv2d
 from .embedding import Embedding
 from .functional._embedding import embedding
@@ -41,7 +41,7 @@ class Quantized(Module):
         self._shape = shape
         for name in self._options.split():
             setattr(self, name, getattr(layer, name))
-        hooks = [name for kind, options in HOOKS.items() for name in (kind, *options)]
+        hooks = [name for kind, options in CALL_HOOKS.items() for name in (kind, *options)]
         self.__dict__.update({name: layer.__dict__[name] for name in hooks}, training=layer.training)
 
     @property

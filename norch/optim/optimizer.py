@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any, ClassVar
@@ -74,7 +74,7 @@ class Optimizer:
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self._hyper: list[Any] = []
-        self._hooks: dict[str, dict[int, Any]] = defaultdict(dict)
+        self._hooks: dict[str, OrderedDict[int, Any]] = defaultdict(OrderedDict)
         listed: list[Any] = list(params)
         if not listed:
             raise ValueError("optimizer got an empty parameter list")
@@ -148,7 +148,7 @@ class Optimizer:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._hyper = []
-        self._hooks = defaultdict(dict)
+        self._hooks = defaultdict(OrderedDict)
 
     def _check_options(self, group: dict[str, Any]) -> None:
         """Raises a ValueError for invalid options; subclasses add their own checks."""

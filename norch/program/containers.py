@@ -117,7 +117,7 @@ class Containers:
         elif issubclass(base, dict):
             keys = tuple(dict.__iter__(x))
             self._row(place, x, KEYS, None, keys)
-            if base is OrderedDict:
+            if base is OrderedDict and len(keys) > 1:  # its order is its own
                 self._unchanged(lambda x: tuple(OrderedDict.__iter__(x)), x, place)
             for key in keys:
                 value = dict.__getitem__(x, key)

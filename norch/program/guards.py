@@ -23,7 +23,7 @@ from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..autograd.hooks import RetainGradHook, UserHook
 from ..autograd.node import Leaf, Node, NodeBase
-from ..nn._watch import forward_hooks, forward_hooks_with_kwargs, forward_pre_hooks
+from ..nn import _hooks as module_hooks
 from ..tensor import Tensor
 from .conditions import FIELD, SIZE, absent
 from .containers import COMPUTED_VARIABLE, Place, Refused
@@ -62,7 +62,7 @@ class Guards(Walk):
                 self._reach(value, place_of_function(function))
         for node, hooks in walked.items():
             self._guard_hooks(node, hooks, place_of_function(function), is_joint)
-        for hooks_of_all_modules in (forward_pre_hooks, forward_hooks, forward_hooks_with_kwargs):
+        for hooks_of_all_modules in module_hooks.OF_CALLS:
             self._reach(hooks_of_all_modules, place_of_function(function))
         self._guard_reports(place_of_function(function))
         for setting in self._frames.settings:

@@ -25,7 +25,7 @@ from weakref import CallableProxyType, ProxyType
 from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..autograd.function import Function
-from ..nn._registry import HOOKS, Registry
+from ..nn._registry import CALL_HOOKS, Registry
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from .bytecode import CALLED, COMPUTES_NAMES, TAKES_NAME, Read, Use
@@ -475,7 +475,7 @@ class Walk(Settings):
             self.tensors += [x for x in (*module._parameters.values(), *module._buffers.values()) if x is not None]
         private = self._computes_names and is_class_of_library(type(module))
         self._attributes(module, module.__dict__, None, names=self.names if private else None)
-        for name, options in HOOKS.items():
+        for name, options in CALL_HOOKS.items():
             self._reach(hooks := module.__dict__.get(name, absent), None)
             for option in options if hooks else ():
                 self._reach(module.__dict__.get(option, absent), None)

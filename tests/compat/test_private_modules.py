@@ -16,7 +16,7 @@ import norch
 from norch import nn
 from norch.compat import functorch, private_functions, pytree_names, weak
 from norch.compat.placeholders import placeholder
-from norch.nn import _watch
+from norch.nn import _hooks, _watch
 from norch.testing import assert_close
 from norch.utils import _pytree
 
@@ -137,7 +137,7 @@ def test_hooks_of_all_modules_while_modules_are_watched(kind: str) -> None:
     seen: list[str] = []
     call = nn.Module.__call__
     with _watch.watching(lambda module: seen.append("watched")):  # type: ignore[func-returns-value]
-        handle = getattr(_watch, f"register_module_{kind}")(lambda *args: seen.append("hook"))
+        handle = getattr(_hooks, f"register_module_{kind}")(lambda *args: seen.append("hook"))
         nn.ReLU()(norch.ones(1))
     nn.ReLU()(norch.ones(1))
     handle.remove()

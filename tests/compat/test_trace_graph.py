@@ -113,7 +113,7 @@ def test_a_trace_that_fails_ends() -> None:
     with pytest.raises(KeyError):
         norch.jit._get_trace_graph(fail, norch.ones(1))
     assert norch._C._get_tracing_state() is None
-    assert not norch.nn._watch.forward_hooks and not norch.overrides.has_torch_function((norch.ones(1),))
+    assert not norch.nn._hooks.forward_hooks and not norch.overrides.has_torch_function((norch.ones(1),))
 
 
 CALLS = {

@@ -297,7 +297,7 @@ def test_hooks_of_all_modules(register, how, monkeypatch):
     try:
         for i in range(15):
             if i == 5:
-                handle = getattr(nn._watch, register)(factor)
+                handle = getattr(nn._hooks, register)(factor)
             if i == 10:
                 factor.k = 3.0
             found.append(step(norch.ones(1)).item())

@@ -1,0 +1,162 @@
+"""Calls of modules that have hooks. The hooks of all modules are called before the module's own.
+
+Module.__call__ is another function while there are hooks of all modules, so that modules without hooks need no check.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from .._binding.library import lib
+from ..autograd.hooks import RemovableHandle, add_hook
+from ..errors import Error
+
+
+class _OfAllModules(OrderedDict[int, Any]):
+    """Hooks of all modules by number. Adding the first one, and removing the last one, changes Module.__call__."""
+
+    def __setitem__(self, key: int, hook: Any) -> None:
+        super().__setitem__(key, hook)
+        lib.norch_call_locked(_lock, _choose_call, None)
+
+    def __delitem__(self, key: int) -> None:
+        super().__delitem__(key)
+        lib.norch_call_locked(_lock, _choose_call, None)
+
+
+_lock = threading.Lock()
+forward_pre_hooks, forward_hooks = _OfAllModules(), _OfAllModules()
+backward_pre_hooks, backward_hooks = _OfAllModules(), _OfAllModules()
+forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()  # the numbers of such hooks
+forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
+# Hooks of registrations: hook(module, name, value) before a value is registered.
+parameter_hooks: OrderedDict[int, Any] = OrderedDict()
+buffer_hooks: OrderedDict[int, Any] = OrderedDict()
+module_hooks: OrderedDict[int, Any] = OrderedDict()
+_REGISTRATION = {"_parameters": parameter_hooks, "_buffers": buffer_hooks, "_modules": module_hooks}
+OF_CALLS = forward_pre_hooks, forward_hooks, backward_pre_hooks, backward_hooks
+_call_without: Any = None  # Module.__call__ while there are no hooks of all modules
+
+
+def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """module.forward(*args, **kwargs) with the hooks before and after it."""
+    waiting, result = {**forward_hooks, **module._forward_hooks}, None
+    with_kwargs = {**forward_hooks_with_kwargs, **module._forward_hooks_with_kwargs}
+    try:
+        for key, hook in [*forward_pre_hooks.items(), *module._forward_pre_hooks.items()]:
+            if key in module._forward_pre_hooks_with_kwargs:
+                if (changed := hook(module, args, kwargs)) is not None:
+                    if not (isinstance(changed, tuple) and len(changed) == 2):
+                        raise Error(f"a forward pre-hook with kwargs returns None or (args, kwargs), not {changed!r}")
+                    args, kwargs = changed
+            elif (changed := hook(module, args)) is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        around = _backward_hooks_around(module)
+        if around is not None:
+            args = around.at_inputs(args)
+        result = module.forward(*args, **kwargs)
+        for key in list(waiting):
+            hook = waiting.pop(key)
+            changed = hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
+            result = result if changed is None else changed
+        return result if around is None else around.at_outputs(result)
+    except Exception:
+        always_called = {**forward_hooks_always_called, **module._forward_hooks_always_called}
+        for key, hook in waiting.items():
+            if key in always_called:
+                with suppress(Exception):  # the first error is raised
+                    hook(module, args, kwargs, result) if key in with_kwargs else hook(module, args, result)
+        raise
+
+
+def _backward_hooks_around(module: Any) -> Any:
+    """The backward hooks of a call of module, or None if there are none."""
+    before = [*backward_pre_hooks.values(), *module._backward_pre_hooks.values()]
+    after = [*backward_hooks.values(), *module._backward_hooks.values()]
+    if not before and not after:
+        return None
+    from ._backward_hooks import BackwardHooks
+
+    return BackwardHooks(module, before, after)
+
+
+def registered(module: Any, kind: str, name: str, value: Any) -> Any:
+    """The value that is registered in place of value, after the hooks of registrations of its kind."""
+    for hook in list(_REGISTRATION[kind].values()):
+        if (changed := hook(module, name, value)) is not None:
+            value = changed
+    return value
+
+
+def _call_with_hooks(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Module.__call__ while there are hooks of all modules."""
+    try:
+        return call(self, args, kwargs)
+    except Exception as error:
+        from . import _error_notes
+
+        _error_notes.note(error, self, args, kwargs)
+        raise
+
+
+def _choose_call(_: None) -> None:
+    """Puts the right function in Module.__call__, below that of watchers (_watch.py)."""
+    global _call_without
+    from . import _watch
+
+    current = _watch.call_of_modules()
+    if (current is _call_with_hooks) == bool(
+        forward_pre_hooks or forward_hooks or backward_pre_hooks or backward_hooks
+    ):
+        return
+    if current is _call_with_hooks:
+        _watch.set_call_of_modules(_call_without)
+    else:
+        _call_without = current
+        _watch.set_call_of_modules(_call_with_hooks)
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(module, args) before each call of every module, before the module's own hooks; a result other than
+    None replaces args. The handle's remove() removes the hook."""
+    return add_hook(forward_pre_hooks, hook)
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Calls hook(module, args, output), or with_kwargs hook(module, args, kwargs, output), after each call of every
+    module; a result other than None replaces the output. always_call: also if the call raises, with output None."""
+    options = [(forward_hooks_with_kwargs, with_kwargs), (forward_hooks_always_called, always_call)]
+    return add_hook(forward_hooks, hook, False, options)
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(module, grad_input, grad_output) after the backward of every module, as
+    Module.register_full_backward_hook() does for one."""
+    return add_hook(backward_hooks, hook)
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(module, grad_output) before the backward of every module, as
+    Module.register_full_backward_pre_hook() does for one."""
+    return add_hook(backward_pre_hooks, hook)
+
+
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(module, name, parameter) when a parameter is registered; a result other than None replaces it."""
+    return add_hook(parameter_hooks, hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(module, name, buffer) when a buffer is registered; a result other than None replaces it."""
+    return add_hook(buffer_hooks, hook)
+
+
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(module, name, submodule) when a submodule is registered; a result other than None replaces it."""
+    return add_hook(module_hooks, hook)
