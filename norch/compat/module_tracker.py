@@ -21,7 +21,7 @@ class ModuleTracker:
 
     >>> layer = norch.nn.Linear(2, 2)
     >>> with ModuleTracker() as tracker:
-    ...     handle = layer.register_forward_hook(lambda *args: print(sorted(tracker.parents)))
+    ...     handle = layer.register_forward_pre_hook(lambda *args: print(sorted(tracker.parents)))
     ...     y = layer(norch.ones(1, 2))
     ['Global', 'Linear']
     """
