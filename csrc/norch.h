@@ -314,7 +314,8 @@ int64_t norch_float32_precision(void);
 /* An LSTM over all steps or, without c, a GRU, of float32 or float64. from_x (steps, rows, gates * size): the products
  * of the input with its weights, plus bias. h, c (rows, size): the first state. weight (gates * size, size) and bias
  * (gates * size) apply to the state. reverse: from the last step to the first. Written, contiguous: the states hs
- * (steps, rows, size), of an LSTM cs, and kept (steps, rows, 4 * size), which the gradients need.
+ * (steps, rows, size), of an LSTM cs, and kept (steps, rows, 4 * size), which the gradients need. Without gradients
+ * the last two have one step, which each step writes: cs is then the last c.
  *
  * backward, from the gradients of hs and of the last c (NULL: 0), writes that of from_x; of a GRU, in grad_h, that of
  * the product of state and weight (of an LSTM it is that of from_x); in grad_state that of c, of a GRU the part of that

@@ -8,13 +8,14 @@
 /* Gate k of a row of `gates` gates. */
 #define GATE(field, gates, k) ((T *)(field) + (row * (gates) + (k)) * size)
 
+/* new_c may be c itself: an element is read before it is written. */
 static void OF_DTYPE(lstm_forward_row)(const nr_recurrent_plan *p, int64_t row) {
     const int64_t size = p->size;
     const T *restrict x_i = GATE(p->from_x, 4, 0), *restrict x_f = x_i + size, *restrict x_n = x_f + size;
     const T *restrict y_i = GATE(p->from_h, 4, 0), *restrict y_f = y_i + size, *restrict y_n = y_f + size;
-    const T *restrict x_o = x_n + size, *restrict y_o = y_n + size, *restrict c = GATE(p->state, 1, 0);
+    const T *restrict x_o = x_n + size, *restrict y_o = y_n + size, *c = GATE(p->state, 1, 0);
     T *restrict i = GATE(p->kept, 4, 0), *restrict f = GATE(p->kept, 4, 1), *restrict n = GATE(p->kept, 4, 2);
-    T *restrict o = GATE(p->kept, 4, 3), *restrict new_c = GATE(p->c, 1, 0), *restrict h = GATE(p->h, 1, 0);
+    T *restrict o = GATE(p->kept, 4, 3), *new_c = GATE(p->c, 1, 0), *restrict h = GATE(p->h, 1, 0);
     IVDEP for (int64_t u = 0; u < size; u++)
         OF_DTYPE(lstm_forward)(x_i[u] + y_i[u], x_f[u] + y_f[u], x_n[u] + y_n[u], x_o[u] + y_o[u], c[u], i + u, f + u,
                                n + u, o + u, new_c + u, h + u);

@@ -8,7 +8,8 @@
 /* All tensors are contiguous: (rows, size), or (rows, gates, size) for all gates. from_x and from_h: the products of
  * the input and of the state with the weights, plus biases. cells.h has the formulas.
  *
- * LSTM: gates i, f, n, o of from_x + from_h; `state` is c; writes h, c and kept, the values of the gates. GRU: gates r,
+ * LSTM: gates i, f, n, o of from_x + from_h; `state` is c; writes h, c, which may be `state` itself, and kept, the
+ * values of the gates. GRU: gates r,
  * z, n; `state` is h; writes h and kept, the values of the gates and from_h of gate n.
  *
  * backward: the gradient of h is g[0] + g[1] + g[2], that of c is g_c; each may be NULL. Writes the gradients of

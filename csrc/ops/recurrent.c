@@ -25,34 +25,35 @@ static int32_t check_sized(const layer *l, const char *what, const norch_tensor 
     return x->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: %s is not contiguous", l->op, what);
 }
 
-/* Checks the states and what is saved for backward, and sets the sizes. */
-static int32_t check(layer *l, const norch_tensor *h, const norch_tensor *c, const norch_tensor *weight,
+/* Checks the states and what is saved for backward, of the steps of `steps` or of one alone, and sets the sizes. */
+static int32_t check(layer *l, const norch_tensor *steps, const norch_tensor *h, const norch_tensor *c, const norch_tensor *weight,
                      const norch_tensor *kept, const norch_tensor *cs) {
     NR_TRY(nr_check_real(l->op, h));
     NR_TRY(nr_check_real(l->op, kept));
     NR_TRY(nr_check_full_float(l->op, h));
-    if (h->ndim != 2 || kept->ndim != 3)
+    if (h->ndim != 2 || kept->ndim != 3 || steps->ndim != 3)
         return nr_fail(NORCH_ERROR_SHAPE,
                        "%s: a state of shape %s, not (rows, size), and %s, not (steps, rows, 4 size)", l->op,
                        nr_shape_of(h), nr_shape_of(kept));
-    l->steps = kept->shape[0];
+    const int64_t saved = kept->shape[0] == 1 ? 1 : steps->shape[0];
+    l->steps = steps->shape[0];
     l->rows = h->shape[0];
     l->size = h->shape[1];
     l->lstm = c != NULL;
     l->gates = l->lstm ? 4 : 3;
     if (l->lstm && !cs) return nr_fail(NORCH_ERROR_VALUE, "%s: no tensor for the states c", l->op);
     NR_TRY(check_sized(l, "h", h, h, 2, l->rows, l->size, 0));
-    NR_TRY(check_sized(l, "what is kept", kept, h, 3, l->steps, l->rows, 4 * l->size));
+    NR_TRY(check_sized(l, "what is kept", kept, h, 3, saved, l->rows, 4 * l->size));
     if (l->lstm) NR_TRY(check_sized(l, "c", c, h, 2, l->rows, l->size, 0));
-    if (l->lstm) NR_TRY(check_sized(l, "the states c", cs, h, 3, l->steps, l->rows, l->size));
+    if (l->lstm) NR_TRY(check_sized(l, "the states c", cs, h, 3, saved, l->rows, l->size));
     const int64_t shape[] = {l->gates * l->size, l->size};
     return nr_check_written(l->op, "the weight", weight, h, 2, shape);
 }
 
-/* The address of step t. */
+/* The address of step t, or of the only one that is kept. */
 static void *at(const norch_tensor *x, int64_t t) {
     const int64_t bytes = x->numel / (x->shape[0] ? x->shape[0] : 1) * (x->dtype == NORCH_FLOAT32 ? 4 : 8);
-    return (char *)x->data + t * bytes;
+    return (char *)x->data + (x->shape[0] == 1 ? 0 : t * bytes);
 }
 
 /* Step t as a matrix. */
@@ -72,7 +73,7 @@ int32_t norch_recurrent(const norch_tensor *from_x, const norch_tensor *h, const
                         const norch_tensor *weight, const norch_tensor *optional_bias, bool reverse,
                         const norch_tensor *hs, const norch_tensor *kept, const norch_tensor *optional_cs) {
     layer l = {.op = "recurrent", .reverse = reverse};
-    NR_TRY(check(&l, h, optional_c, weight, kept, optional_cs));
+    NR_TRY(check(&l, hs, h, optional_c, weight, kept, optional_cs));
     NR_TRY(check_sized(&l, "the states h", hs, h, 3, l.steps, l.rows, l.size));
     NR_TRY(check_sized(&l, "the gates", from_x, h, 3, l.steps, l.rows, l.gates * l.size));
     if (optional_bias) NR_TRY(check_sized(&l, "the bias", optional_bias, hs, 1, l.gates * l.size, 0, 0));
@@ -102,7 +103,7 @@ norch_tensor *norch_recurrent_backward(const norch_tensor *optional_g_hs, const 
                                        const norch_tensor *grad_x, const norch_tensor *optional_grad_h,
                                        const norch_tensor *grad_state) {
     layer l = {.op = "recurrent_backward", .reverse = reverse};
-    if (check(&l, h, optional_c, weight, kept, optional_cs)) return NULL;
+    if (check(&l, kept, h, optional_c, weight, kept, optional_cs)) return NULL;
     const norch_tensor *gates = l.lstm ? grad_x : optional_grad_h;
     if (!gates || kept->numel == 0 || (!l.lstm && l.steps > 1 && !optional_hs))
         return NR_REFUSE(NORCH_ERROR_VALUE, "%s: no gradient of what the state gives, or no states", l.op);

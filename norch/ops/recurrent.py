@@ -150,16 +150,20 @@ def recurrent(
     the next h and c, from (..., gates * size) and (..., size)."""
     shape, state = lib.norch_shape(from_x), lib.norch_shape(h)
     steps, rows, gates, size = _sizes(shape, state)
-    hs: Any
-    hs, kept = (_empty((steps, rows, count * size), h) for count in (1, 4))
-    cs = None if c is None else _empty((steps, rows, size), h)
+    inputs = from_x, h, c, weight, bias
+    recorded = is_recorded(inputs)
+    saved = steps if recorded else 1  # of what the gradients need, the last step alone
+    hs: Any = _empty((steps, rows, size), h)
+    kept, cs = _empty((saved, rows, 4 * size), h), None if c is None else _empty((saved, rows, size), h)
     first = [_as(x, (rows, size)) for x in (h, c)]
     lib.norch_recurrent(_as(from_x, (steps, rows, gates)), *first, weight, _as(bias, (gates,)), reverse, hs, kept, cs)
-    inputs, out = (from_x, h, c, weight, bias), hs
-    last: Any = None if c is None else lib.norch_clone(lib.norch_select(cs, 0, 0 if reverse else -1))
+    out = hs
+    last: Any = None if c is None else lib.norch_select(cs, 0, 0 if reverse else -1)
+    if last is not None and recorded:
+        last = lib.norch_clone(last)
     if steps == 1:  # what the gradients do not need
         hs = None
-    elif is_recorded(inputs):  # the result may be written to
+    elif recorded:  # the result may be written to
         out = lib.norch_clone(hs)
     if len(shape) == len(state):
         out, last = (_as(x, state) for x in (out, last))

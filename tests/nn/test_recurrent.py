@@ -309,3 +309,18 @@ def test_refusals_of_the_call() -> None:
     ):
         with pytest.raises(norch.Error, match=message):
             lib.norch_recurrent(*changed)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_without_gradients(kind: str) -> None:
+    """Gates are kept for gradients alone: results are the same in both directions, and states are not written."""
+    layer = getattr(nn, kind)(3, 20, num_layers=2, bidirectional=True, device=DEVICE)
+    x, first = norch.randn(5, 2, 3, device=DEVICE), norch.randn(4, 2, 20, device=DEVICE)
+    state: Any = (first, first.clone()) if kind == "LSTM" else first
+    before = [s.clone() for s in tensors(state)]
+    with norch.no_grad():
+        out, end = layer(x, state)
+    expected, expected_end = layer(x, state)
+    for a, b in zip((out, *tensors(end)), (expected, *tensors(expected_end)), strict=True):
+        assert norch.equal(a, b.detach())
+    assert all(map(norch.equal, tensors(state), before))
