@@ -17,6 +17,7 @@ typedef struct NAME(packed_product) {
     int64_t a_size, depth; /* depth: of a block of k */
     int64_t tiles, blocks; /* of rows */
     int64_t panels, group; /* group: panels of a task */
+    bool backwards;
     _Atomic int64_t next;
 } NAME(packed_product);
 
@@ -35,7 +36,8 @@ static void NAME(packed_task)(const NAME(packed_product) * s, T *packed_a, int64
         NAME(pack_a)(packed_a + (t - from) * TILE_ROWS * p->k, p->k, (const T *)p->a + row * p->a_row, p->a_row,
                      p->a_col, count);
     }
-    for (int64_t j = first; j < last; j++) {
+    for (int64_t at = first; at < last; at++) {
+        const int64_t j = s->backwards ? first + last - 1 - at : at;
         TARGET target = {.c_row = p->c_row, .cols = (int)least(PANEL_COLS, p->n - j * PANEL_COLS)};
         target.bias = NAME(bias_at)(p, j * PANEL_COLS);
         for (int64_t pc = 0; pc < p->k; pc += s->depth) {
@@ -75,18 +77,35 @@ INLINE int64_t NAME(grouped)(const product *p) { return p->n / 4 * 4; }
 
 INLINE int64_t NAME(whole_depth)(const product *p) { return ceil_div(p->k, LANES) * LANES; }
 
-static void NAME(pack_columns)(const product *p, T *to) {
-    const int64_t depth = NAME(whole_depth)(p), n = NAME(grouped)(p);
-    for (int64_t j = 0; j < n; j += LANES)
-        for (int64_t q = 0; q < depth; q++)
-            for (int64_t l = j; l < j + LANES; l++)
-                *to++ = q < p->k && l < n ? ((const T *)p->b)[q * p->b_row + l * p->b_col] : 0;
+/* Panels of `width` of the first n columns, filled up with zeros: of each block of DOT_K rows those `apart` from each
+ * other in one piece. */
+static void NAME(pack_columns)(const product *p, int64_t n, int width, int apart, T *to) {
+    for (int64_t j = 0; j < n; j += width)
+        for (int64_t pc = 0; pc < p->k; pc += DOT_K) {
+            const int64_t end = pc + ceil_div(least(DOT_K, p->k - pc), LANES) * LANES;
+            for (int l = 0; l < apart; l++)
+                for (int64_t q = pc + l; q < end; q += apart)
+                    for (int64_t c = j; c < j + width; c++)
+                        *to++ = q < p->k && c < n ? ((const T *)p->b)[q * p->b_row + c * p->b_col] : 0;
+        }
+}
+
+/* Writes a vector of sums to columns [j, n) of C at c, behind the bias, or adds it to them. */
+INLINE void NAME(put)(const product *p, T *c, int64_t j, int64_t n, NAME(vec) total, bool add) {
+    const int count = (int)least(LANES, n - j);
+    const T *more = add ? c + j : NAME(bias_at)(p, j);
+    if (more) total += count == LANES ? VEC(more) : NAME(load_part)(more, count);
+    if (count == LANES)
+        STORE(c + j, total);
+    else
+        NAME(store_part)(c + j, count, total);
 }
 
 typedef struct NAME(packed_row) {
     const product *p;
     const T *b;
     int64_t panels, group; /* group: panels of a chunk */
+    bool backwards;
 } NAME(packed_row);
 
 /* Columns [j, j + LANES) of C, from kc terms at x and at b. */
@@ -98,20 +117,13 @@ static void NAME(row_panel)(const product *p, int64_t kc, const T *x, const T *b
     }
     UNROLL for (int l = 4; l < LANES; l++) sum[l % 4] += sum[l];
     NAME(vec) total = (sum[0] + sum[2]) + (sum[1] + sum[3]);
-    const int count = (int)least(LANES, NAME(grouped)(p) - j);
-    T *c = (T *)p->c + j;
-    const T *more = add ? c : NAME(bias_at)(p, j);
-    if (more) total += count == LANES ? VEC(more) : NAME(load_part)(more, count);
-    if (count == LANES)
-        STORE(c, total);
-    else
-        NAME(store_part)(c, count, total);
+    NAME(put)(p, p->c, j, NAME(grouped)(p), total, add);
 }
 
 static void NAME(row_chunk)(void *context, int64_t chunk) {
     const NAME(packed_row) *s = context;
     const product *p = s->p;
-    const int64_t depth = NAME(whole_depth)(p), last = least((chunk + 1) * s->group, s->panels);
+    const int64_t depth = NAME(whole_depth)(p), first = chunk * s->group, last = least(first + s->group, s->panels);
     T copy[DOT_K];
     for (int64_t pc = 0; pc < p->k; pc += DOT_K) {
         const int64_t kc = least(DOT_K, p->k - pc), whole = least(DOT_K, depth - pc);
@@ -120,8 +132,10 @@ static void NAME(row_chunk)(void *context, int64_t chunk) {
             for (int64_t q = 0; q < whole; q++) copy[q] = q < kc ? x[q * p->a_col] : 0;
             x = copy;
         }
-        for (int64_t j = chunk * s->group; j < last; j++)
+        for (int64_t at = first; at < last; at++) {
+            const int64_t j = s->backwards ? first + last - 1 - at : at;
             NAME(row_panel)(p, whole, x, s->b + (j * depth + pc) * LANES, j * LANES, pc > 0);
+        }
         for (int64_t j = NAME(grouped)(p); j < p->n && last == s->panels; j++) {
             const TARGET to = {.c = (T *)p->c + j, .add = pc > 0, .bias = NAME(bias_at)(p, j)};
             NAME(dots)[0][0](kc, x, 0, (const T *)p->b + pc * p->b_row + j * p->b_col, p->b_col, &to);
@@ -129,10 +143,13 @@ static void NAME(row_chunk)(void *context, int64_t chunk) {
     }
 }
 
-static int32_t NAME(run_packed_row)(const product *p, const T *packed) {
-    NAME(packed_row) s = {.p = p, .b = packed, .panels = ceil_div(NAME(grouped)(p), LANES)};
-    const int64_t chunks = work_of(p) < SERIAL_WORK || nr_threads() == 1 ? 1 : (int64_t)(work_of(p) / CHUNK_WORK);
-    s.group = ceil_div(s.panels, least(chunks, s.panels));
+INLINE int64_t NAME(row_chunks)(const product *p) {
+    return work_of(p) < SERIAL_WORK || nr_threads() == 1 ? 1 : (int64_t)(work_of(p) / CHUNK_WORK);
+}
+
+static int32_t NAME(run_packed_row)(const product *p, const T *packed, bool backwards) {
+    NAME(packed_row) s = {p, packed, ceil_div(NAME(grouped)(p), LANES), 0, backwards};
+    s.group = ceil_div(s.panels, least(NAME(row_chunks)(p), s.panels));
     nr_parallel(ceil_div(s.panels, s.group), NAME(row_chunk), &s);
     apply_epilogue(p, p->c, 1, p->n, sizeof(T));
     return NORCH_OK;
@@ -143,17 +160,113 @@ static bool NAME(is_row)(const product *p) {
     return p->m == 1 && p->bias_step == 1 && p->n >= LANES && p->k && NAME(choose)(p) == DOT;
 }
 
+/* ---- dot products of several rows -------------------------------------------------------------------------
+ *
+ * The dot products of run_dot by the tiles of gemm.h: what a lane of its sums adds up is here the sum of a tile, whose
+ * terms lie in one piece. The tiles of every fourth lane are added up as the end of a dot product adds lanes.
+ *
+ *   k, LANES 4:  a b c d | e f g h | i j k l    as  a e i  b f j  c g k  d h l */
+
+#define TILES_TOGETHER 4 /* which use a piece of B while it is in the first cache */
+
+typedef struct NAME(packed_dots) {
+    const product *p;
+    const T *a, *b;
+    int64_t a_row, pc; /* pc: the present block of k */
+    int64_t panels, group;
+    bool backwards;
+} NAME(packed_dots);
+
+/* A block of `depth` vectors of the rows of A, fewer numbers where it ends. */
+static void NAME(gather_rows)(const product *p, int64_t pc, int64_t depth, T *to, int64_t to_row) {
+    const int64_t kc = least(depth * LANES, p->k - pc);
+    T copy[DOT_K];
+    for (int64_t i = 0; i < p->m; i++, to += to_row) {
+        const T *row = (const T *)p->a + i * p->a_row + pc;
+        if (kc < depth * LANES) {
+            memset(copy, 0, sizeof copy);
+            row = memcpy(copy, row, (size_t)kc * sizeof(T));
+        }
+        for (int64_t q = 0; q < depth && depth >= LANES; q += LANES) {
+            const int64_t at = least(q, depth - LANES); /* the last square may overlap the one before */
+            NAME(pack_square)(depth, to + at, LANES, row + at * LANES, LANES);
+        }
+        for (int64_t q = 0; q < depth && depth < LANES; q++)
+            for (int l = 0; l < LANES; l++) to[l * depth + q] = row[q * LANES + l];
+    }
+}
+
+static void NAME(dots_chunk)(void *context, int64_t chunk) {
+    const NAME(packed_dots) *s = context;
+    const product *p = s->p;
+    const int64_t first = chunk * s->group, last = least(first + s->group, s->panels);
+    const int64_t depth = ceil_div(least(DOT_K, p->k - s->pc), LANES), tiles = ceil_div(p->m, TILE_ROWS);
+    T sums[TILES_TOGETHER][4][TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
+    for (int64_t at = first; at < last; at++) {
+        const int64_t j = s->backwards ? first + last - 1 - at : at;
+        const T *b = s->b + (j * NAME(whole_depth)(p) + s->pc) * PANEL_COLS;
+        const bool wide = p->n - j * PANEL_COLS > LANES;
+        for (int64_t t0 = 0; t0 < tiles; t0 += TILES_TOGETHER) {
+            const int64_t t1 = least(tiles, t0 + TILES_TOGETHER);
+            for (int64_t i = 0; i < LANES * (t1 - t0); i++) {
+                const int64_t l = i / (t1 - t0), t = t0 + i % (t1 - t0);
+                const int64_t row = t * p->m / tiles, rows = (t + 1) * p->m / tiles - row;
+                const TARGET to = {sums[t - t0][l % 4], PANEL_COLS, (int)rows, wide ? PANEL_COLS : LANES, l >= 4, NULL};
+                TILES_OF_ROWS[rows - 1][wide](depth, s->a + row * s->a_row + l * depth, s->a_row, 1,
+                                              b + l * depth * PANEL_COLS, PANEL_COLS, &to);
+            }
+            for (int64_t t = t0; t < t1; t++) {
+                const int64_t row = t * p->m / tiles, rows = (t + 1) * p->m / tiles - row;
+                const T *sum = sums[t - t0][0];
+                for (int64_t i = 0; i < rows * (1 + wide); i++) {
+                    const int64_t v = i / rows * LANES, part = i % rows * PANEL_COLS + v;
+                    const T *x = sum + part;
+                    const int64_t next = TILE_ROWS * PANEL_COLS;
+                    const NAME(vec) total = (VEC(x) + VEC(x + 2 * next)) + (VEC(x + next) + VEC(x + 3 * next));
+                    NAME(put)(p, (T *)p->c + (row + i % rows) * p->c_row, j * PANEL_COLS + v, p->n, total, s->pc > 0);
+                }
+            }
+        }
+    }
+    const int64_t left = first * PANEL_COLS;
+    if (s->pc + DOT_K >= p->k)
+        apply_epilogue(p, (T *)p->c + left, p->m, least(last * PANEL_COLS, p->n) - left, sizeof(T));
+}
+
+static int32_t NAME(run_packed_dots)(const product *p, const T *packed, bool backwards) {
+    NAME(packed_dots) s = {.p = p, .b = packed, .panels = ceil_div(p->n, PANEL_COLS), .backwards = backwards};
+    s.a_row = least(DOT_K, NAME(whole_depth)(p)) + LANES; /* no power of two: rows would share sets of the cache */
+    s.group = ceil_div(s.panels, least(NAME(row_chunks)(p), s.panels));
+    const size_t bytes = (size_t)(p->m * s.a_row) * sizeof(T);
+    T *a = nr_scratch(bytes);
+    if (!a) return nr_fail(NORCH_ERROR_MEMORY, "matmul: no memory for %lld bytes of scratch", (long long)bytes);
+    s.a = a;
+    for (s.pc = 0; s.pc < p->k; s.pc += DOT_K) {
+        NAME(gather_rows)(p, s.pc, ceil_div(least(DOT_K, p->k - s.pc), LANES), a, s.a_row);
+        nr_parallel(ceil_div(s.panels, s.group), NAME(dots_chunk), &s);
+    }
+    nr_scratch_free(a, bytes);
+    return NORCH_OK;
+}
+
+/* Whether a call has several rows of dot products, and columns enough for a tile. Alone, a row and a column have sums
+ * in another order. With fewer registers than AVX-512 has it is not faster. */
+static bool NAME(is_dots)(const product *p) {
+    return VECTOR == 64 && p->m > 1 && p->n >= LANES && p->k && NAME(choose)(p) == DOT && (p->n % 4 == 0 || p->m % DOT_ROWS != 1);
+}
+
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products of more than one row
- * read the weight where it lies, and so do a few rows of A. Rows of A that are longer than the cache would be
- * read from memory for each panel. */
+/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products of several rows have a
+ * vector more than any other product, for packed.c to tell them apart. A few rows of A read the weight where it lies.
+ * Rows of A that are longer than the cache would be read from memory for each panel. */
 static int64_t NAME(packed_numbers)(const nr_call *call) {
     const nr_matmul_plan *plan = call->plan;
     product p;
     first_product(call, &p);
     if (plan->batch_ndim || plan->residual) return 0;
     if (NAME(is_row)(&p)) return ceil_div(NAME(grouped)(&p), LANES) * LANES * NAME(whole_depth)(&p);
+    if (NAME(is_dots)(&p)) return ceil_div(p.n, PANEL_COLS) * PANEL_COLS * NAME(whole_depth)(&p) + LANES;
     if (p.m < 2 || p.n < 2 || !NAME(depth)(&p)) return 0;
     if ((p.b_col == 1 && p.m <= 2 * TILE_ROWS) || p.k * TILE_ROWS * (int64_t)sizeof(T) > block_bytes()) return 0;
     return ceil_div(p.n, PANEL_COLS) * PANEL_COLS * p.k;
@@ -163,17 +276,21 @@ static void NAME(pack_right)(const nr_call *call, T *to) {
     product p;
     first_product(call, &p);
     if (p.m == 1)
-        NAME(pack_columns)(&p, to);
+        NAME(pack_columns)(&p, NAME(grouped)(&p), LANES, 1, to);
+    else if (NAME(is_dots)(&p))
+        NAME(pack_columns)(&p, p.n, PANEL_COLS, LANES, to);
     else
         NAME(pack_b)(to, p.k, p.b, p.b_row, p.b_col, p.n);
 }
 
-static int32_t NAME(run_packed)(const nr_call *call, const T *packed) {
+static int32_t NAME(run_packed)(const nr_layer *layer) {
     product p;
-    first_product(call, &p);
-    if (p.m == 1) return NAME(run_packed_row)(&p, packed);
+    first_product(&layer->call, &p);
+    if (p.m == 1) return NAME(run_packed_row)(&p, layer->packed, layer->backwards);
+    if (NAME(is_dots)(&p)) return NAME(run_packed_dots)(&p, layer->packed, layer->backwards);
     const int64_t rows = greatest(TILE_ROWS, block_bytes() / (p.k * (int64_t)sizeof(T)) / TILE_ROWS * TILE_ROWS);
-    NAME(packed_product) s = {.p = &p, .b = packed, .depth = NAME(depth)(&p), .tiles = ceil_div(p.m, TILE_ROWS)};
+    NAME(packed_product) s = {.p = &p, .b = layer->packed, .depth = NAME(depth)(&p), .tiles = ceil_div(p.m, TILE_ROWS)};
+    s.backwards = layer->backwards;
     s.blocks = ceil_div(p.m, rows);
     s.group = s.panels = ceil_div(p.n, PANEL_COLS);
     const int64_t workers = work_of(&p) < SERIAL_WORK ? 1 : nr_threads();
@@ -186,3 +303,5 @@ static int32_t NAME(run_packed)(const nr_call *call, const T *packed) {
     nr_scratch_free(s.packed_a, bytes);
     return NORCH_OK;
 }
+
+#undef TILES_TOGETHER

@@ -37,7 +37,7 @@ static void pack(const nr_call *call, float *to) {
 }
 
 static int32_t run_layer(const nr_layer *layer) {
-    if (layer->call.family == NR_MATMUL) return NR_ISA(nr_packed_product)(&layer->call, layer->packed);
+    if (layer->call.family == NR_MATMUL) return NR_ISA(nr_packed_product)(layer);
     const nr_image *y = layer->y;
     nr_layer_run run = {.layer = layer, .padded = y->blocks * y->lanes};
     const float *bias = layer->call.family == NR_CONV ? ((const nr_conv_plan *)layer->call.plan)->bias : NULL;

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "../core/convert.h"
+#include "../families/layer.h"
 #include "../families/matmul.h"
 #include "cpu.h"
 #include "gemm_isa.h"
@@ -152,7 +153,7 @@ static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols
 
 int64_t NR_ISA(nr_product_packed_size)(const nr_call *call) { return packed_numbers_float32(call); }
 void NR_ISA(nr_product_pack)(const nr_call *call, float *to) { pack_right_float32(call, to); }
-int32_t NR_ISA(nr_packed_product)(const nr_call *call, const float *packed) { return run_packed_float32(call, packed); }
+int32_t NR_ISA(nr_packed_product)(const nr_layer *layer) { return run_packed_float32(layer); }
 
 /* ---- integers: plain loops, whose sums wrap --------------------------------------------------- */
 

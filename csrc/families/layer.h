@@ -64,6 +64,7 @@ typedef struct nr_layer {
     nr_call call;
     const nr_image *x, *y;
     const float *packed;
+    bool backwards; /* of a product: from the last columns to the first */
     int32_t loads, stages;
     nr_load load[NR_LAYER_LOADS];
     nr_stage stage[NR_LAYER_STAGES];

@@ -113,6 +113,7 @@ int32_t nr_run_lowered(const nr_call *call) {
         if (lowered->packed && !(layer->packed = nr_packed_numbers(lowered->packed, &layer->call)))
             return NORCH_ERROR_MEMORY;
         NR_TRY(call->backend->layers->run(layer));
+        layer->backwards = !layer->backwards;
     }
     if (step->stored) call->backend->layers->store(step->stored, *step->planes);
     return NORCH_OK;

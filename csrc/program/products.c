@@ -1,6 +1,9 @@
 /* products: matrix products of a program whose right operand is a weight from before the recording: they run with the
  * weight packed (packed.h), as the convolutions of lower.c do. A product is a layer of its own: it reads and writes the
- * memory that it does alone. */
+ * memory that it does alone.
+ *
+ * Products with one weight, such as those of the steps of a recurrent layer, and runs of one program take turns in which
+ * columns come first: the caches still have what the product before used last. */
 #include <string.h>
 
 #include "../core/memory.h"
@@ -43,6 +46,8 @@ static bool rows_are_cached(const nr_program *program) {
 void nr_program_pack_products(nr_program *program) {
     const nr_layer_runner *runner = program->backend->layers;
     const bool rows = rows_are_cached(program);
+    const void *last = NULL; /* the weight of the product before */
+    bool backwards = false;
     for (int64_t s = 0; s < program->count; s++) {
         nr_step *step = &program->steps[s];
         const nr_call *call = &step->call;
@@ -52,6 +57,9 @@ void nr_program_pack_products(nr_program *program) {
         nr_lowered *lowered = nr_malloc(sizeof *lowered);
         if (!lowered) return; /* the others run as they are */
         memset(lowered, 0, sizeof *lowered);
+        backwards = ((const nr_matmul_plan *)call->plan)->b == last && !backwards;
+        last = ((const nr_matmul_plan *)call->plan)->b;
+        lowered->layer.backwards = backwards;
         lowered->layer.call = *call;
         lowered->packed = nr_packed_share((norch_storage *[2]){storage}, call, NULL);
         if (!lowered->packed) {

@@ -30,6 +30,7 @@ def layers_of(f):
 SIZES = [
     (128, 384, 384), (29, 33, 16), (100, 17, 300), (43, 64, 5), (15, 200, 128), (128, 96, 1536), (300, 48, 1030),
     (57, 2, 40), (50, 31, 1), (70, 70, 70), (400, 400, 400), (1000, 16, 64), (128, 40, 2049),
+    (2, 16, 64), (3, 32, 1000), (7, 36, 600), (13, 49, 1030), (20, 70, 2100), (32, 96, 512), (70, 40, 1120),
 ]  # fmt: skip
 
 
@@ -55,7 +56,8 @@ def test_each_size(threads, rows, columns, terms, transposed):
         x = norch.randn(terms, rows).t()
         x[rows // 2, terms // 2] = float("inf")
         assert all(same_bits(a, b) for a, b in zip(f(x), run(x), strict=True))
-    assert layers_of(f) or (rows, transposed) == (15, False) or terms == 1 or min(columns, terms) < 5
+    as_it_is = terms >= 16 * rows if transposed else rows <= 32  # dot products without AVX-512, and few rows
+    assert layers_of(f) or as_it_is or terms == 1 or min(columns, terms) < 5
 
 
 # columns, terms of a single row
