@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from ..autograd import enable_grad
 from ..dtype import finfo
 from ..ops.create import tril_indices
 from ..ops.random import randn
@@ -14,7 +16,14 @@ from .distribution import broadcast_all as broadcast_all
 from .distribution import sum_rightmost as _sum_rightmost  # noqa: F401  (PyTorch's name)
 
 euler_constant = 0.57721566490153286060
-lazy_property = cached_property
+
+
+class lazy_property(cached_property[Any]):
+    """An attribute that is computed when it is first read. Its gradients are recorded even if that is under no_grad(),
+    as in sample()."""
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        super().__init__(enable_grad()(wrapped))
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
