@@ -207,16 +207,22 @@ static int32_t run_integers(const nr_call *call) {
 
 #endif
 
+nr_runner NR_FIRST(nr_run_matmul);
+
 /* ---- bfloat16, where the processor multiplies it ----------------------------------------------------- */
 
-#ifndef __wasm__
-#include "gemm_bf16.h"
-#else
+#if defined(__wasm__)
 static bool choose_bf16(void) { return false; }
 static int32_t run_bfloat16(const nr_call *call) {
     (void)call;
     return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
 }
+#elif defined(NR_ISA_BASELINE) || defined(__AVX512F__)
+#include "gemm_bf16.h"
+#else /* emulated tiles alone, which are those of the first build */
+bool NR_FIRST(nr_multiplies_bf16)(void);
+static bool choose_bf16(void) { return NR_FIRST(nr_multiplies_bf16)(); }
+static int32_t run_bfloat16(const nr_call *call) { return NR_FIRST(nr_run_matmul)(call); }
 #endif
 
 bool NR_ISA(nr_multiplies_bf16)(void) { return choose_bf16(); }
@@ -226,8 +232,6 @@ int64_t NR_ISA(nr_matmul_depth)(const nr_call *call) {
     first_product(call, &p);
     return call->dtype == NORCH_FLOAT32 ? depth_float32(&p) : depth_float64(&p);
 }
-
-nr_runner NR_FIRST(nr_run_matmul);
 
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
     if (call->dtype == NORCH_BFLOAT16) return run_bfloat16(call);

@@ -1,4 +1,4 @@
-"""Products of bfloat16 by AMX, whose tile instructions are emulated (NORCH_AMX=emulated) in every build of the kernels.
+"""Products of bfloat16 by AMX, whose tile instructions are emulated (NORCH_AMX=emulated) with every NORCH_ISA.
 
 They are also compared with those of the same processor without them, and with the instructions where it has them.
 """
