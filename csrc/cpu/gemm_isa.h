@@ -60,9 +60,11 @@
 /* Names that carry the type, in templates of each_dtype.h. */
 #define NAME OF_DTYPE
 
-/* The first `count` lanes of a vector, fewer than it has; the others are 0. */
+/* The first `count` lanes of a vector, fewer than it has; the others are 0. PARTS_BY_MASKS: they cost what a vector
+ * does. */
 #if defined(__AVX512F__)
 #define PARTS
+#define PARTS_BY_MASKS
 #define PART_LOAD_float32(at, count) _mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), at)
 #define PART_STORE_float32(at, count, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (count)) - 1), v)
 #define PART_LOAD_float64(at, count) _mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), at)

@@ -11,14 +11,15 @@
  *
  * The sums, 28 registers of 32 with AVX-512 and 12 of 16 with AVX2, hide the latency of the additions: two units with a
  * latency of 4 cycles need 8 sums at least. At the edges, fewer rows have tiles of their own, and fewer columns are
- * stored in part. */
+ * stored in part: right from the registers where stores take masks, through memory elsewhere. */
 
 #include "gemm_target.h"
 
 /* Steps of k that pay for prefetching every line of C. */
 #define PREFETCH_DEPTH 128
 
-/* Stores the sums of a tile, `width` to a row, into a target that is smaller than the tile. */
+#ifndef PARTS_BY_MASKS
+/* Stores the sums of a tile, `width` to a row, into a target that has fewer columns. */
 static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width, const TARGET *to) {
     for (int i = 0; i < to->rows; i++) {
         T *c = to->c + i * to->c_row;
@@ -31,6 +32,7 @@ static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width,
         }
     }
 }
+#endif
 
 /* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants wherever this
  * is inlined. B's rows are contiguous and readable to the tile's full width. What is used after this tile, from `next`
@@ -58,7 +60,26 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
         b += b_row;
         if (next) __builtin_prefetch(next, 0, 2), next += next_step;
     }
-    if (to->rows < rows || to->cols < vectors * LANES) {
+#ifdef PARTS_BY_MASKS
+    if (to->cols < vectors * LANES) { /* the last vector is a part of one */
+        const int count = to->cols - (vectors - 1) * LANES;
+        UNROLL for (int i = 0; i < rows; i++) {
+            UNROLL for (int j = 0; j < vectors; j++) {
+                const T *from = more + i * more_row + j * LANES;
+                T *at = c + i * c_row + j * LANES;
+                if (j + 1 < vectors) {
+                    if (more) sum[i][j] += VEC(from);
+                    STORE(at, sum[i][j]);
+                } else {
+                    if (more) sum[i][j] += NAME(load_part)(from, count);
+                    NAME(store_part)(at, count, sum[i][j]);
+                }
+            }
+        }
+        return;
+    }
+#else
+    if (to->cols < vectors * LANES) {
         T sums[TILE_ROWS * PANEL_COLS] __attribute__((aligned(VECTOR)));
         UNROLL for (int i = 0; i < rows; i++) {
             UNROLL for (int j = 0; j < vectors; j++) * (NAME(vec) *)(sums + i * PANEL_COLS + j * LANES) = sum[i][j];
@@ -66,6 +87,7 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
         NAME(store_edge)(sums, PANEL_COLS, to);
         return;
     }
+#endif
     UNROLL for (int i = 0; i < rows; i++) {
         UNROLL for (int j = 0; j < vectors; j++) {
             if (more) sum[i][j] += VEC(more + i * more_row + j * LANES);
