@@ -5,6 +5,7 @@ from collections import OrderedDict, UserDict, UserList, deque, namedtuple
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -504,3 +505,85 @@ def test_loader_gives_what_torch_gives():
 def test_a_loader_takes_what_workers_are_told():
     loader = DataLoader(range(3), batch_size=3, pin_memory_device="", in_order=True)
     assert [x.tolist() for x in loader] == [[0, 1, 2]] and norch.utils.data.get_worker_info() is None
+
+
+class Fails(Dataset):  # type: ignore[type-arg]
+    """Its odd samples raise."""
+
+    def __init__(self, error: type[BaseException] = ValueError) -> None:
+        self.error = error
+
+    def __getitem__(self, index: int) -> int:
+        if index % 2:
+            raise self.error(f"sample {index}")
+        return index
+
+    def __len__(self) -> int:
+        return 4
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_epoch_goes_on_after_a_sample_that_raises(workers: int) -> None:
+    batches, seen = iter(DataLoader(Fails(), num_workers=workers)), []
+    while True:
+        try:
+            seen.append(next(batches).item())
+        except ValueError as error:
+            seen.append(str(error).split("\n")[-1][-8:])
+        except StopIteration:
+            break
+    assert [x if isinstance(x, int) else "sample" for x in seen] == [0, "sample", 2, "sample"]
+
+
+def test_a_stop_iteration_of_a_sample_does_not_end_the_epoch() -> None:
+    batches = iter(DataLoader(Fails(StopIteration)))
+    assert next(batches).item() == 0
+    with pytest.raises(norch.Error, match="raised StopIteration"):
+        next(batches)
+    assert next(batches).item() == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"]
+)
+def test_options_of_a_loader_cannot_be_changed(name: str) -> None:
+    loader = DataLoader(range(4), batch_size=2)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"{name} cannot be changed"):
+        setattr(loader, name, getattr(loader, name))
+    loader.num_workers = 0
+
+
+def test_seeds_of_batches_fit_int64() -> None:
+    class Seeds(Dataset):  # type: ignore[type-arg]
+        def __getitem__(self, index: int) -> int:
+            return norch.initial_seed()
+
+        def __len__(self) -> int:
+            return 64
+
+    seeds = [batch.item() for batch in DataLoader(Seeds(), seed=3)]
+    assert len(set(seeds)) == 64 and min(seeds) >= 0
+
+
+def test_samples_by_several_indices_in_one_call() -> None:
+    calls: list[list[int]] = []
+
+    class Several(Dataset):  # type: ignore[type-arg]
+        def __getitem__(self, index: Any) -> Any:
+            return index
+
+        def __getitems__(self, indices: list[int]) -> list[int]:
+            calls.append(indices)
+            return indices[: 4 - len(calls)]
+
+        def __len__(self) -> int:
+            return 9
+
+    subset = Subset(Subset(Several(), range(8, -1, -1)), [0, 2, 4])
+    assert [x.tolist() for x in DataLoader(subset, batch_size=3)] == [[8, 6, 4]] and calls == [[8, 6, 4]]
+    assert subset[[0, 2]] == [8, 4] and Subset(Subset([5, 6, 7], [2, 1]), [0, 1])[1] == 6
+    stacked = StackDataset(Several(), [1, 2, 3, 4])
+    assert stacked.__getitems__([1, 0]) == [(1, 2), (0, 1)]
+    assert StackDataset(x=[1, 2], y=[3, 4]).__getitems__([1]) == [{"x": 2, "y": 4}]
+    with pytest.raises(ValueError, match="expected 3, got 1"):
+        stacked.__getitems__([1, 0, 2])

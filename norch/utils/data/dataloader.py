@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..._package.exports import publish
-from ...errors import ArgumentError
+from ...errors import ArgumentError, Error
 from .collate import default_collate as default_collate  # where PyTorch has it
 from .collate import pinned
 from .dataset import Dataset, IterableDataset
@@ -17,6 +17,9 @@ from .seeding import mixed, seed_all, streams_kept
 from .worker import get_worker_info as get_worker_info  # where PyTorch has it
 
 T_co = TypeVar("T_co", covariant=True)
+
+
+_FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
 class Samples(Protocol[T_co]):
@@ -142,6 +145,11 @@ class DataLoader(Generic[T_co]):
         self._position: Position | None = None
         self._resumed: dict[str, Any] | None = None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIXED and name in self.__dict__:
+            raise ValueError(f"DataLoader: {name} cannot be changed after the loader is made; make another one")
+        super().__setattr__(name, value)
+
     @property
     def _auto_collation(self) -> bool:
         return self.batch_sampler is not None
@@ -159,7 +167,7 @@ class DataLoader(Generic[T_co]):
         position = self._position = Position(self, self._resumed)
         self._resumed = None
         if self.num_workers == 0:
-            return self._batches(position)
+            return _Batches(self, position)
         from .workers import Epoch, Pool
 
         pool, keep = self._pool, self.persistent_workers
@@ -169,39 +177,6 @@ class DataLoader(Generic[T_co]):
         elif pool.busy:  # with another iteration over this loader
             pool, keep = Pool(self, position.seed), False
         return Epoch(self, pool, position, keep)
-
-    def _batches(self, position: Position) -> Iterator[Any]:
-        """The batches of an epoch that this process makes."""
-        for number, batch in (self._streamed if self._recipe.iterable else self._made)(position):
-            position.note(number)
-            yield pinned(batch) if self.pin_memory else batch
-        self._ended(position)
-
-    def _made(self, position: Position) -> Iterator[tuple[int, Any]]:
-        recipe, seed = self._recipe, position.seed
-        make = recipe.maker()
-        if recipe.taker:  # which draws nothing
-            for number, indices in position.numbered():
-                yield number, make(indices)
-            return
-        for number, indices in position.numbered():
-            with streams_kept():
-                seed_all(mixed(seed, number))
-                batch = make(indices)
-            yield number, batch
-
-    def _streamed(self, position: Position) -> Iterator[tuple[int, Any]]:
-        seed, (past,) = position.seed, position.workers
-        with streams_kept():
-            position.stream = stream = Stream(self._recipe, seed, 0, 1, past["given"], past["state"])
-        while True:
-            with streams_kept():
-                seed_all(mixed(seed, past["given"]))
-                try:
-                    batch = stream.next_batch()
-                except StopIteration:
-                    return
-            yield past["given"], batch
 
     def _ended(self, position: Position) -> None:
         """Called after the last batch of an epoch."""
@@ -240,6 +215,49 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         """The number of batches in an epoch, or of samples where batch_size is None."""
         return len(self._index_sampler)
+
+
+class _Batches:
+    """The batches of an epoch that this process makes. After an exception, which a sample may raise, the next batch
+    follows."""
+
+    def __init__(self, loader: DataLoader[Any], position: Position) -> None:
+        self.loader, self.position, self.recipe = loader, position, loader._recipe
+        self.tasks = position.numbered()
+        self.stream: Stream | None = None
+        self.make = None if self.recipe.iterable else self.recipe.maker()
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            number, batch = self._streamed() if self.make is None else self._made(self.make)
+        except StopIteration:
+            self.loader._ended(self.position)
+            raise
+        self.position.note(number)
+        return pinned(batch) if self.loader.pin_memory else batch
+
+    def _made(self, make: Callable[[Any], Any]) -> tuple[int, Any]:
+        number, indices = next(self.tasks)
+        if self.recipe.taker:  # which draws nothing
+            return number, make(indices)
+        with streams_kept():
+            seed_all(mixed(self.position.seed, number))
+            try:
+                return number, make(indices)
+            except StopIteration as error:  # which would end the epoch
+                raise Error("DataLoader: a sample or collate_fn raised StopIteration") from error
+
+    def _streamed(self) -> tuple[int, Any]:
+        position, (past,) = self.position, self.position.workers
+        with streams_kept():
+            if self.stream is None:
+                self.stream = Stream(self.recipe, position.seed, 0, 1, past["given"], past["state"])
+                position.stream = self.stream
+            seed_all(mixed(position.seed, past["given"]))
+            return past["given"], self.stream.next_batch()
 
 
 publish(globals())

@@ -100,6 +100,19 @@ class StackDataset(Dataset[T_co]):
             return {name: each[index] for name, each in self.datasets.items()}
         return tuple(each[index] for each in self.datasets)
 
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        """The samples at indices, with one call for each of the data sets that have `__getitems__`. ValueError where
+        one gives another number of samples."""
+        names = list(self.datasets) if isinstance(self.datasets, dict) else None
+        columns = [samples_of(each, indices) for each in (self.datasets.values() if names else self.datasets)]
+        for column in columns:
+            if len(column) != len(indices):
+                raise ValueError(
+                    f"StackDataset: nested dataset's output size mismatch: expected {len(indices)}, got {len(column)}"
+                )
+        rows = zip(*columns, strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows] if names else list(rows)
+
     def __len__(self) -> int:
         return len(next(iter(self.datasets.values())) if isinstance(self.datasets, dict) else self.datasets[0])
 
@@ -149,11 +162,22 @@ class Subset(Dataset[T_co]):
         self.indices = indices
 
     def __getitem__(self, index: Any) -> T_co:
-        sample: T_co = self.dataset[self.indices[index]]
+        places = [self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]
+        sample: T_co = self.dataset[places]
         return sample
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        """The samples at indices of this subset: one call of the dataset's `__getitems__` if it has that."""
+        return samples_of(self.dataset, [self.indices[index] for index in indices])
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+def samples_of(dataset: Any, indices: Sequence[int]) -> Any:
+    """The samples at indices: in one call where the data set has `__getitems__`."""
+    several = getattr(dataset, "__getitems__", None)
+    return several(indices) if callable(several) else [dataset[index] for index in indices]
 
 
 def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:

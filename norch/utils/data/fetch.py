@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from .collate import default_collate, default_convert
-from .dataset import taker
+from .dataset import samples_of, taker
 from .seeding import mixed, seed_all
 
 
@@ -35,9 +35,7 @@ class Recipe(NamedTuple):
         if take := self.taker:
             return take
         collate = self.collate_fn or default_collate
-        if several := getattr(dataset, "__getitems__", None):
-            return lambda indices: collate(several(indices))
-        return lambda indices: collate([dataset[index] for index in indices])
+        return lambda indices: collate(samples_of(dataset, indices))
 
 
 class Stream:

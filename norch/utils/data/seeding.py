@@ -17,11 +17,11 @@ _MASK = (1 << 64) - 1
 
 
 def mixed(seed: int, number: int) -> int:
-    """64 bits out of a seed and a number: SplitMix64 (Steele, Lea and Flood 2014, figure 16)."""
+    """63 bits, which fit int64, out of a seed and a number: SplitMix64 (Steele, Lea and Flood 2014, figure 16)."""
     z = (seed + (number + 1) * 0x9E3779B97F4A7C15) & _MASK
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
-    return z ^ (z >> 31)
+    return (z ^ (z >> 31)) >> 1
 
 
 def seed_all(seed: int) -> None:
