@@ -582,8 +582,8 @@ def test_samples_by_several_indices_in_one_call() -> None:
     subset = Subset(Subset(Several(), range(8, -1, -1)), [0, 2, 4])
     assert [x.tolist() for x in DataLoader(subset, batch_size=3)] == [[8, 6, 4]] and calls == [[8, 6, 4]]
     assert subset[[0, 2]] == [8, 4] and Subset(Subset([5, 6, 7], [2, 1]), [0, 1])[1] == 6
-    stacked = StackDataset(Several(), [1, 2, 3, 4])
+    stacked = StackDataset(Several(), list(range(1, 10)))
     assert stacked.__getitems__([1, 0]) == [(1, 2), (0, 1)]
     assert StackDataset(x=[1, 2], y=[3, 4]).__getitems__([1]) == [{"x": 2, "y": 4}]
-    with pytest.raises(ValueError, match="expected 3, got 1"):
+    with pytest.raises(ValueError, match="expected 3, got"):
         stacked.__getitems__([1, 0, 2])
