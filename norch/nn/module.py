@@ -218,13 +218,15 @@ class Module(StateDict):
             raise TypeError(f"{kind} name should be a string, got {type(name).__name__}")
         if name == "" or "." in name:
             raise KeyError(f"{kind} name can't be empty or contain a dot, got {name!r}")
-        if hasattr(self, name) and self._registry_of(name) is None:
+        if hasattr(self, name) and name not in self.__dict__[f"_{kind}s"]:
             raise KeyError(f"attribute {name!r} already exists")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Parameter):
             self._bind("_parameters", name, value)
         elif isinstance(value, Module):
+            if name in self.__dict__.get("_parameters", ()):
+                raise assignment_error("norch.nn.Parameter", value, "parameter", name)
             self._bind("_modules", name, value)
         elif isinstance(value, Tensor) and getattr(value, "_is_buffer", False):
             self.register_buffer(name, value, value.persistent)  # type: ignore[attr-defined]
@@ -271,8 +273,6 @@ class Module(StateDict):
         self._check_name("buffer", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise assignment_error("norch.Tensor", tensor, "buffer", name)
-        if self._registry_of(name) not in (None, self._buffers):
-            raise KeyError(f"attribute {name!r} already exists")
         self._bind("_buffers", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 

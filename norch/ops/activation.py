@@ -236,4 +236,4 @@ celu_backward: Any = backward_op(
 softplus_backward: Any = backward_op(
     "softplus_backward", grad_b=lambda g, a, b, c: (g * (a * (b.sigmoid() * (-b).sigmoid()))).where(b < c, 0)
 )
-huber_backward: Any = backward_op("huber_backward", grad_b=lambda g, a, b, c: (g * a).where(b.abs() <= c, 0))
+huber_backward: Any = backward_op("huber_backward", grad_b=lambda g, a, b, c: (g * a).where(b.abs() < c, 0))

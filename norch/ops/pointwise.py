@@ -24,7 +24,16 @@ from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from ._out import takes_out
 from ._rows import writes
-from ._slopes import flat, grad_of_base, grad_of_exponent, grad_of_sgn, over_square, slope_of_acosh, slope_of_sinc
+from ._slopes import (
+    flat,
+    grad_of_base,
+    grad_of_exponent,
+    grad_of_sgn,
+    over_square,
+    refused,
+    slope_of_acosh,
+    slope_of_sinc,
+)
 from .op import METHODS, backward_op, function_op, method, op
 from .operators import operator, operators
 
@@ -143,8 +152,13 @@ true_divide = method(
     name="true_divide",
     inplace=True,
 )
-floor_divide = op("floor_divide", "a / b rounded down. Integer division by 0 raises ZeroDivisionError.")
-# As in PyTorch, floor_divide() has no gradient, and div() with a rounding_mode has one of zeros.
+floor_divide = op(
+    "floor_divide",
+    "a / b rounded down. Integer division by 0 raises ZeroDivisionError.",
+    grad_a=refused("floor_divide: the derivative"),
+    grad_b=refused("floor_divide: the derivative"),
+)
+# As in PyTorch, the derivative of floor_divide() is refused, and that of div() with a rounding_mode is 0.
 _floor_divide = function_op("floor_divide", grad_a=flat, grad_b=flat)
 _trunc_divide = function_op("trunc_divide", grad_a=flat, grad_b=flat)
 remainder = op(

@@ -13,6 +13,7 @@ from .._binding.library import lib
 from .._binding.numbers import int64
 from .._package.typing import Any, DeviceLike, Operand, Tensor
 from .._tensor.handle import Handle
+from ..autograd.differentiable import differentiable
 from ..autograd.inplace import check_writable
 from ..autograd.levels import holds, occurs
 from ..device import device_code
@@ -35,6 +36,7 @@ from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._operand import tensor_of
 from ._out import make_with_options, makes
+from ._slopes import flat
 from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
@@ -241,7 +243,7 @@ def normal(
     device: DeviceLike = None,
 ) -> Tensor:
     """Numbers drawn from normal distributions. mean and std are tensors, which broadcast, or two numbers with a size;
-    in a complex dtype these are as in normal_().
+    in a complex dtype these are as in normal_(). As in PyTorch, the gradients of mean and std are 0.
 
     TypeError for two numbers without a size, ArgumentError for a negative std.
 
@@ -253,19 +255,35 @@ def normal(
         mean, std = (x.item() if isinstance(x, Handle) and not x.ndim else x for x in (mean, std))
     check_numbers("normal", **{k: x for k, x in (("mean", mean), ("std", std)) if not isinstance(x, Handle)})
     tensors: list[Any] = [x for x in (mean, std) if isinstance(x, Handle)]
-    parameters: list[Any] = [mean, std]
-    mean, std = (x.detach() if isinstance(x, Handle) else x for x in parameters)  # type: ignore[attr-defined]
     if (size is None) is (not tensors):
         raise TypeError("normal: takes a tensor of means or deviations, or else a size")
     if tensors:
         size = broadcast_shapes(*(x.shape for x in tensors))
         dtype = tensors[0].dtype if len(tensors) == 1 else promote_types(tensors[0].dtype, tensors[1].dtype)
         device = device or next((x.device for x in tensors if not x.is_cpu), tensors[0].device)
+    dtype, to = dtype_or_default(dtype), (size, generator, device)
+    if not tensors:
+        return _normal_of(mean, std, to, dtype, True)
+    return _normal_of_tensors(*(x if isinstance(x, Handle) else None for x in (mean, std)), mean, std, to, dtype)
+
+
+def _normal_of(mean: Any, std: Any, to: Any, dtype: Any, of_numbers: bool = False) -> Any:
     if not (holds(std >= 0) if isinstance(std, Handle) else std >= 0):  # type: ignore[operator]
         raise ArgumentError(f"normal: deviations must not be negative, got {std}")
-    dtype = dtype_or_default(dtype)
+    size, generator, device = to
     out = randn(size=size, generator=generator, dtype=_wide(dtype), device=device) * std
-    return cast(out + (mean if tensors else _in_parts(out, mean)), dtype)  # type: ignore[arg-type]
+    return cast(out + (_in_parts(out, mean) if of_numbers else mean), dtype)
+
+
+# Where PyTorch has a gradient of zeros, not None, which optimizers tell apart.
+@differentiable("normal", inputs=("m", "s"), grad_m=flat, grad_s=flat, broadcast=True)
+def _normal_of_tensors(m: Any, s: Any, mean: Any, std: Any, to: Any, dtype: Any) -> Any:
+    return _normal_of(mean, std, to, dtype)
+
+
+@differentiable("bernoulli", grad_x=flat)
+def _bernoulli(x: Tensor, chances: Tensor, generator: Generator | None) -> Tensor:
+    return cast(lib.norch_bernoulli(state_of(generator), chances), x.dtype)
 
 
 @method(out=True)
@@ -276,7 +294,7 @@ def bernoulli(input: Tensor, p: float | Tensor | None = None, *, generator: Gene
     tensor([0., 1.])
     """
     if p is None:
-        return lib.norch_bernoulli(state_of(generator), tensor_of(input, "bernoulli"))
+        return _bernoulli(tensor_of(input, "bernoulli"), input, generator)
     return _ones_with_probability("bernoulli", tensor_of(input, "bernoulli"), p, generator)
 
 
@@ -290,7 +308,7 @@ def _ones_with_probability(name: str, x: Tensor, p: Any, generator: Generator | 
         chances = lib.norch_full_like(x, wanted.code, p, 0)
         if not 0 <= p <= 1:
             raise ArgumentError(f"{name}: probability {p:g} is not in [0, 1]")
-    return cast(lib.norch_bernoulli(state_of(generator), chances), x.dtype)
+    return _bernoulli(x.detach(), chances, generator)
 
 
 @method(moves=True, out=True)
@@ -343,8 +361,13 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     >>> norch.poisson(norch.tensor([0.0, 5.0])).shape
     norch.Size([2])
     """
-    dtype = tensor_of(input, "poisson").dtype
-    rates: Any = cast(input.detach(), float64)
+    return _poisson(tensor_of(input, "poisson"), generator)
+
+
+@differentiable("poisson", grad_x=flat)
+def _poisson(x: Tensor, generator: Generator | None) -> Tensor:
+    dtype = x.dtype
+    rates: Any = cast(x.detach(), float64)
     if not dtype.is_floating_point:
         raise DTypeError(f"poisson: rates must be floats, not {dtype.name}")
     if not holds((rates >= 0) & (rates < math.inf)):
@@ -527,9 +550,8 @@ def _trials(x: Tensor, p: float, generator: Generator | None) -> Tensor:
 @method
 def bernoulli_(self: Tensor, p: Operand = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
-    return _filled(
-        self, "bernoulli_", True, "", lambda: _ones_with_probability("bernoulli_", self, p, generator), floats=False
-    )
+    draw: Any = lambda: _ones_with_probability("bernoulli_", self, p, generator)  # noqa: E731
+    return _filled(self, "bernoulli_", True, "", draw, floats=False)
 
 
 @method

@@ -50,6 +50,17 @@ def test_regression_losses_match_torch(torch, reduction):
     compare(torch, nn.L1Loss(reduction), torch.nn.L1Loss(reduction=reduction), x, t)
 
 
+@pytest.mark.parametrize("name", ["smooth_l1_loss", "huber_loss"])
+def test_the_curvature_of_robust_losses_at_the_corner(torch, name):
+    curvatures = []
+    for library in (norch, torch):
+        x = library.tensor([1.0, -1.0, 0.5, 2.0, 0.0, np.nan], requires_grad=True)
+        loss = getattr(library.nn.functional, name)(x, library.zeros(6), reduction="sum")
+        (slope,) = library.autograd.grad(loss, x, create_graph=True)
+        curvatures.append(library.autograd.grad(slope.sum(), x)[0].tolist())
+    assert curvatures[0] == curvatures[1] == [0, 0, 1, 0, 1, 0]
+
+
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_robust_losses_match_torch(torch, reduction):
     G = torch.nn.functional

@@ -99,8 +99,18 @@ def test_wrong_assignments_raise():
         net.scale = [1.0, 1.0]
     with pytest.raises(TypeError, match="as child module 'fc1'"):
         net.fc1 = 7
+    for name in ("weight", "bias"):
+        layer = nn.Linear(2, 2, bias=False)
+        with pytest.raises(TypeError, match=f"'Linear' as parameter '{name}'"):
+            setattr(layer, name, nn.Linear(2, 2))
+        assert list(layer.state_dict()) == ["weight"]
+    for name in ("forward", "fc1"):
+        with pytest.raises(KeyError, match="already exists"):
+            net.register_buffer(name, norch.ones(1))
+        with pytest.raises(KeyError, match="already exists"):
+            net.register_parameter(name, nn.Parameter(norch.ones(1)))
     with pytest.raises(KeyError, match="already exists"):
-        net.register_buffer("forward", norch.ones(1))
+        net.fc1.register_module("weight", nn.ReLU())
     with pytest.raises(KeyError, match="dot"):
         net.register_parameter("a.b", nn.Parameter(norch.ones(1)))
     with pytest.raises(TypeError, match="buffer"):

@@ -166,6 +166,11 @@ NO_SLOPE = {
     "edges": lambda x: norch.histogram(x, 2)[1],
     "edges given": lambda x: norch.histogram(norch.ones(3), x)[0],
     "weight": lambda x: norch.histogram(norch.ones(3), 2, weight=x)[0],
+    "floor_divide": lambda x: x // 2,
+    "floor_divide by": lambda x: norch.floor_divide(3.0, x),
+    "floor_divide_": lambda x: x.clone().floor_divide_(2),
+    "heaviside": lambda x: norch.heaviside(x, norch.tensor(0.5)),
+    "heaviside_": lambda x: x.clone().heaviside_(x),
 }
 
 
@@ -174,7 +179,7 @@ def test_a_derivative_that_is_missing_raises(name: str) -> None:
     """A result that is detached would drop a part of a loss in silence."""
     x = norch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     out = NO_SLOPE[name](x)
-    with pytest.raises(NotImplementedError, match=r"(unique|histogram).*: the derivative is not implemented"):
+    with pytest.raises(NotImplementedError, match=r"\w+: the derivative.* is not implemented"):
         (out.sum() + x.sum()).backward()
     assert not NO_SLOPE[name](x.detach()).requires_grad
 

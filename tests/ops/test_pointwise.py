@@ -536,3 +536,14 @@ def test_neighbours_do_not_change_a_result(name: str, dtype: str) -> None:
         np.testing.assert_array_equal(getattr(given.clone(), name + "_")().numpy(), wanted)
         apart = norch.stack([given, given], 1)[:, 0]
         np.testing.assert_array_equal(getattr(apart, name)().numpy(), wanted)
+
+
+@pytest.mark.parametrize("decimals", [400, -400, 309, -309, 308, -308])
+def test_round_to_more_decimals_than_a_number_has(torch: Any, decimals: int) -> None:
+    ours, theirs = (m.round(m.tensor([12.5, 0.0]), decimals=decimals).tolist() for m in (norch, torch))
+    assert np.array_equal(ours, theirs, equal_nan=True)
+
+
+def test_logit_of_halves_does_not_round_its_bounds() -> None:
+    x = norch.tensor([1.0, 0.0], dtype=norch.bfloat16)
+    assert norch.equal(x.logit(1e-3), x.float().logit(1e-3).bfloat16())

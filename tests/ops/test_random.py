@@ -442,8 +442,6 @@ def test_fills_write_through_views_and_cut_history():
     y[:1].normal_()
     y.sum().backward()
     assert w.grad.tolist() == [0, 2, 2]
-    mean = norch.zeros(3, requires_grad=True)
-    assert not norch.normal(mean, 1.0).requires_grad and not norch.bernoulli(w).requires_grad
 
 
 def test_bounds_by_keyword():
@@ -456,3 +454,21 @@ def test_bounds_by_keyword():
 
 def test_a_generator_without_a_device():
     assert norch.Generator(device=None).device == norch.device("cpu")
+
+
+@pytest.mark.parametrize("given", ["mean", "std", "mean std"])
+def test_the_parameters_of_normal_have_gradients_of_0(torch, given):
+    found = []
+    for library in (norch, torch):
+        mean, std = library.ones(2, 1, requires_grad="mean" in given), library.ones(3, requires_grad="std" in given)
+        library.normal(mean, std).sum().backward()
+        found.append([None if x.grad is None else x.grad.tolist() for x in (mean, std)])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("draw", ["bernoulli", "poisson"])
+def test_chances_and_rates_have_gradients_of_0(torch, draw):
+    for library in (norch, torch):
+        x = library.full((3,), 0.5, requires_grad=True)
+        getattr(library, draw)(x).sum().backward()
+        assert x.grad.tolist() == [0, 0, 0]

@@ -10,7 +10,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import floats_of, numbers_of
 from .._entry import composed
 from .._operand import as_operand
-from .._slopes import flat
+from .._slopes import flat, refused
 from ..copy import cast, cat, result_type
 from ..op import method
 from ..pointwise import _nextafter, copysign, isnan, remainder, where
@@ -71,13 +71,19 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 @method(inplace=True, composed=True, out=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN). It has a
-    derivative by values, which PyTorch lacks.
+    derivative by values, which PyTorch lacks; that by input is refused, as in PyTorch.
 
     >>> norch.heaviside(norch.tensor([-1.5, 0.0, 2.0]), norch.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])
     """
     x, values, dtype = _common(input, values, "heaviside")
-    return where(x == 0, cast(values, dtype), cast(x > 0, dtype))
+    return _step(x, where(x == 0, cast(values, dtype), cast(x > 0, dtype)))
+
+
+# The result, with a node whose gradient by the input raises.
+@differentiable("heaviside", grad_x=refused("heaviside: the derivative by the first argument"), grad_out=lambda g: g)
+def _step(x: Tensor, out: Tensor) -> Tensor:
+    return out.detach()
 
 
 @method(inplace=True, moves=True, out=True)

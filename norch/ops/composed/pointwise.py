@@ -53,7 +53,8 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     if int64(decimals, "round: decimals") == 0:
         return rows._round(input)
     input = floats_of(input, "round")
-    return (rows._round_decimals if decimals > 0 else rows._round_tens)(input, 10.0 ** abs(decimals))
+    power = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf  # the result is NaN, as in PyTorch
+    return (rows._round_decimals if decimals > 0 else rows._round_tens)(input, power)
 
 
 @method(inplace=True, out=True)
@@ -86,7 +87,7 @@ def rad2deg(input: Tensor) -> Tensor:
     return rows.mul(real_of(input, "rad2deg"), 180 / math.pi)
 
 
-@method(inplace=True, out=True)
+@method(inplace=True, composed=True, out=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps].
 
