@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .._binding.library import lib
+from .._package.recording import here
 from .module import Module
 
 # Called with a module before its call. Returns None, or a function to be called afterwards: with the result and False,
@@ -58,6 +59,17 @@ def _remove(watcher: Watcher) -> None:
     _watchers = _watchers[:at] + _watchers[at + 1 :]
     if not _watchers:
         Module.__call__ = _plain  # type: ignore[method-assign]
+
+
+def note_traced(module: Module) -> None:
+    """The watcher of norch.capture: notes the call of a module, if this thread traces."""
+    if here.trace is not None:
+        here.trace.modules[id(module)] = module
+
+
+def untraced(call: Any) -> Any:
+    """What Module.__call__ would be if no thread traced: a recording in one thread is no change that another sees."""
+    return _plain if call is _watched and all(watcher is note_traced for watcher in _watchers) else call
 
 
 def call_of_modules() -> Any:

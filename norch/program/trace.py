@@ -36,7 +36,7 @@ from .._tensor.handle import Handle, alias, next_seq
 from ..autograd.autocast import fresh_cast_cache
 from ..autograd.targets import reachable
 from ..device import current as devices
-from ..nn._watch import watching
+from ..nn._watch import note_traced, watching
 from ..nn.module import Module
 from ..tensor import Tensor
 from .conditions import FIELD, ITEM, KEYS, SIZE, ClassUnchanged, Row, Unchanged, changes, found_by
@@ -94,7 +94,7 @@ class Trace:
         """For the call of the function."""
         outer, here.trace = here.trace, self
         try:
-            with watching(_note_module), fresh_cast_cache(), self.frames.noted():
+            with watching(note_traced), fresh_cast_cache(), self.frames.noted():
                 yield
         finally:
             here.trace = outer
@@ -294,12 +294,6 @@ def _rows_of_module(module: Module) -> Iterator[Row]:
             yield value, KEYS, None, tuple(value)
         if not name.startswith("_") or name in module._parameters or name in module._buffers:
             yield attributes, ITEM, name, value
-
-
-def _note_module(module: Module) -> None:
-    """Notes the call of a module, if this thread traces."""
-    if here.trace is not None:
-        here.trace.modules[id(module)] = module
 
 
 def _by_container(guards: list[Row]) -> list[Row]:

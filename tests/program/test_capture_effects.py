@@ -12,6 +12,7 @@ import pytest
 
 import norch
 from norch import nn, optim
+from norch.nn._watch import note_traced, watching
 
 pytestmark = pytest.mark.host
 
@@ -302,6 +303,27 @@ def test_another_thread_that_changes_a_value_while_it_is_recorded():
         before = holder.k
         assert step(norch.ones(1)).item() == before * holder.k
     assert step.recordings() == 0
+
+
+def test_another_thread_that_records():
+    """It puts another function in place of Module.__call__ meanwhile."""
+    model, x = nn.Linear(2, 2), norch.ones(1, 2)
+
+    @norch.capture
+    def run(x):
+        with norch.no_grad():
+            return model(x)
+
+    run(x)
+    with watching(note_traced):
+        run(x)
+    for _ in range(2):
+        run(x)
+    assert run.recordings() == 1
+    first = run.program
+    with watching(note_traced):
+        run(x)
+    assert run.program is first
 
 
 @pytest.mark.parametrize("make", [threading.Thread, lambda target: threading.Timer(0.0, target)])
