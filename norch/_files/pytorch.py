@@ -39,17 +39,52 @@ STORAGES = {f"{kind}Storage": BY_NAME[dtype] for dtype, kind in TYPES.items()}
 
 
 class Typed(Storage):
-    """A storage, and the dtype that it was written as."""
+    """A storage, and the dtype that it was written as. turned: the copies of it whose elements have another sign."""
 
-    __slots__ = ("dtype",)
+    __slots__ = ("dtype", "turned")
 
-    def __init__(self, elements: Tensor, dtype: DType):
+    def __init__(self, elements: Tensor, dtype: DType, turned: dict[Any, Turned] | None = None):
         super().__init__(elements)
-        self.dtype = dtype
+        self.dtype, self.turned = dtype, turned
 
 
-def _tensor(storage: Any, offset: int, shape: Any, strides: Any, requires_grad: bool, *_: Any) -> Tensor:
-    return storage.untyped().seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
+class Turned:
+    """A copy of a storage, with the elements conjugated or negated: the memory of those tensors of a file that PyTorch
+    conjugates or negates only when they are read."""
+
+    def __init__(self, storage: Storage, dtype: DType, conjugates: bool, negates: bool):
+        self.of, self.storage, self.dtype = storage.elements, Storage(storage.elements.clone()), dtype
+        self.conjugates, self.negates = conjugates, negates
+        self.turn()
+
+    def turn(self) -> None:
+        self.storage.elements.copy_(self.of)
+        elements = self.storage.seen_as(self.dtype, (self.storage.nbytes() // self.dtype.itemsize,), (1,), 0)
+        if self.conjugates:
+            elements.imag.neg_()
+        if self.negates:
+            elements.neg_()
+
+
+def _turned(storage: Any, metadata: Any) -> Storage:
+    """The storage of a tensor, by PyTorch's notes about it."""
+    notes = metadata if type(metadata) is dict else {}
+    how = notes.get("conj") is True, notes.get("neg") is True
+    if how == (False, False):
+        return storage.untyped()
+    copies = getattr(storage, "turned", {})  # of a pickle: not shared
+    if copies is None:
+        raise ValueError("a conjugated or negated tensor over a part of a storage")
+    key = (storage.dtype, *how)
+    if key not in copies:
+        copies[key] = Turned(storage.untyped(), storage.dtype, *how)
+    return copies[key].storage
+
+
+def _tensor(
+    storage: Any, offset: int, shape: Any, strides: Any, requires_grad: bool, hooks: Any = None, metadata: Any = None
+) -> Tensor:
+    return _turned(storage, metadata).seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
 
 
 def _meta(dtype: Any, shape: Any, strides: Any, requires_grad: bool) -> Tensor:
@@ -243,6 +278,7 @@ class Reader(TorchUnpickler):
         super().__init__(Source(io.BytesIO(archive.read(name))), where, trusting)
         self.archive, self.storage_folder = archive, folder
         self.by_key: dict[str, Storage] = {}
+        self.turned: dict[str, dict[Any, Turned]] = {}
 
     def persistent_load(self, pid: Any) -> Any:
         """A storage. Tensors that name the same one share it."""
@@ -253,7 +289,7 @@ class Reader(TorchUnpickler):
         if key not in self.by_key:
             storage = self.archive.storage(f"{self.storage_folder}/{key}")
             self.by_key[key] = placed(self.where, storage, location)
-        return Typed(self.by_key[key].elements, dtype)
+        return Typed(self.by_key[key].elements, dtype, self.turned.setdefault(key, {}))
 
 
 def _start(mapping: Mapping, entry: zipfile.ZipInfo) -> int:

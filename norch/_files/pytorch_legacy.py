@@ -65,6 +65,9 @@ class Reader(TorchUnpickler):
             raise ValueError("the keys of the storages are not those that the object names")
         for key in keys:
             self.fill(self.by_key[_text(key)])
+        for stored in self.by_key.values():
+            for copy in (stored.turned or {}).values():
+                copy.turn()
         return result
 
     def fill(self, stored: Typed) -> None:
@@ -94,9 +97,9 @@ class Reader(TorchUnpickler):
             if self.left < 0:
                 raise ValueError("the storages have more bytes than the file")
             storage = placed(self.where, empty_storage(count * dtype.itemsize), _text(location))
-            stored = self.by_key[_text(key)] = Typed(storage.elements, dtype)
+            stored = self.by_key[_text(key)] = Typed(storage.elements, dtype, {})
         if view is None:
-            return Typed(stored.elements, dtype)  # which may be another one of empty storages
+            return Typed(stored.elements, dtype, stored.turned)  # which may be another one of empty storages
         _, offset, size = view
         held = stored.nbytes() // dtype.itemsize
         if not _are_sizes(offset, size) or offset + size > held:

@@ -131,6 +131,27 @@ def test_what_pytorch_saves(torch, weights_only, protocol):
     assert others == [norch.float16, norch.device("cpu"), norch.Size([2, 3]), 3, None] and tagged.tag == "a"
 
 
+@pytest.mark.parametrize("how", [{}, {"_use_new_zipfile_serialization": False}])
+@pytest.mark.parametrize("options", [{}, {"weights_only": False}, {"map_location": "meta"}])
+def test_tensors_that_pytorch_conjugates_when_they_are_read(torch, how, options):
+    x = torch.tensor([[1 + 2j, 3 + 4j], [5 + 6j, 7 + 8j]])
+    saved = [
+        x,
+        x.conj(),
+        x.clone().conj().imag,
+        x.T.conj()[1:],
+        torch._neg_view(torch.ones(2)),
+        x.conj().requires_grad_(),
+    ]
+    again = through(torch, saved, how, **options)
+    assert [y.requires_grad for y in again] == [y.requires_grad for y in saved]
+    assert [y.stride() for y in again] == [y.stride() for y in saved]
+    if "map_location" not in options:
+        assert [y.tolist() for y in again] == [y.tolist() for y in saved]
+        again[0].zero_()
+        assert again[1].data_ptr() == again[5].data_ptr() and again[1].tolist() == saved[1].tolist()
+
+
 def test_a_storage_comes_as_one(torch):
     x = through(torch, torch.ones(2).storage())
     assert isinstance(x, norch.storage.Storage) and x.nbytes() == 8
