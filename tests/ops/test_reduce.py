@@ -44,6 +44,17 @@ def test_runs_of_every_length(dtype, layout):
 
 
 @pytest.mark.parametrize("layout", ["dense", "strided"])
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-5), ("float64", 1e-13)])
+def test_products_of_pieces(dtype, tolerance, layout):
+    random = np.random.default_rng(0)
+    for shape in [(2047,), (2048,), (2049,), (3, 5000), (2, 70_000)]:
+        values = np.exp(random.normal(0, 0.01, shape)).astype(dtype)
+        product = np.log(values.astype(float)).sum(-1)
+        found = _rows(np.atleast_2d(values), layout).prod(1).numpy()
+        np.testing.assert_allclose(np.log(found.astype(float)), np.atleast_1d(product), atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("layout", ["dense", "strided"])
 def test_a_nan_is_found_wherever_it_stands(layout):
     for n in (3, 8, 13, 40, 64, 77, 130, 200):
         values = np.random.default_rng(n).uniform(-1, 1, (n, n)).astype("float32")
