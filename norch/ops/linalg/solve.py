@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..._package.typing import Tensor
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
-from ...autograd.levels import holds, occurs
+from ...autograd.levels import holds
 from ...errors import LinAlgError, ShapeError
 from .._autocast import autocast
 from .._operand import tensor_of
@@ -17,7 +17,7 @@ from ..create import arange, eye
 from ..matmul import matmul
 from ..scan import products_of_others
 from .factor import lu_factor_ex
-from .lapack import alike, call, matrices, numpy, scipy_linalg, square, ufunc
+from .lapack import alike, call, int32s, matrices, numpy, scipy_linalg, square, ufunc
 from .spectral import svd
 
 solve_ex_result = NamedTuple("solve_ex_result", [("result", Tensor), ("info", Tensor)])
@@ -86,19 +86,19 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     >>> norch.linalg.solve_ex(norch.tensor([[2.0, 0.0], [0.0, 4.0]]), norch.tensor([2.0, 4.0])).result
     tensor([1., 1.])
     """
-    A, info, failed = _replaced(square(A, "solve_ex"), check_errors)
+    A = square(A, "solve_ex")
+    try:  # few are singular
+        return solve_ex_result(solve(A, B, left=left), int32s(*A.shape[:-2], like=A))
+    except LinAlgError:
+        A, info, failed = _replaced(A, check_errors)
     X = solve(A, B, left=left)
-    return solve_ex_result(
-        X if failed is None else X.where(~failed[(...,) + (None,) * (X.ndim - failed.ndim)], math.nan), info
-    )
+    return solve_ex_result(X.where(~failed[(...,) + (None,) * (X.ndim - failed.ndim)], math.nan), info)
 
 
 def _replaced(A: Tensor, check_errors: bool) -> tuple[Any, Any, Any]:
-    """A with identities in place of singular matrices, the info of all, and which they are (None: none)."""
+    """A with identities in place of singular matrices, the info of all, and which they are."""
     info = lu_factor_ex(A.detach(), check_errors=check_errors).info
     failed = info != 0
-    if not occurs(failed):
-        return A, info, None
     return A.where(~failed[..., None, None], eye(A.shape[-1], dtype=A.dtype, device=A.device)), info, failed
 
 
@@ -128,9 +128,12 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     >>> norch.linalg.inv_ex(norch.zeros(2, 2)).info
     tensor(1, dtype=norch.int32)
     """
-    A, info, failed = _replaced(square(A, "inv_ex"), check_errors)
-    X = _inv(A)
-    return inv_ex_result(X if failed is None else X.where(~failed[..., None, None], math.nan), info)
+    A = square(A, "inv_ex")
+    try:
+        return inv_ex_result(_inv(A), int32s(*A.shape[:-2], like=A))
+    except LinAlgError:
+        A, info, failed = _replaced(A, check_errors)
+    return inv_ex_result(_inv(A).where(~failed[..., None, None], math.nan), info)
 
 
 @autocast("float32 -")
