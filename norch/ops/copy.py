@@ -276,11 +276,14 @@ def result_type(*operands: Operand, **named: Any) -> DType:
     >>> norch.result_type(norch.ones(2, dtype=norch.float16), 1.5)
     norch.float16
     """
-    operands = (*operands, *named.values())
+    if named:
+        operands = (*operands, *named.values())
     if len(operands) != 2 or named.keys() - _NAMES_OF_OPERANDS:
         raise TypeError(f"result_type: takes two tensors or numbers, not {len(operands)} arguments {', '.join(named)}")
-    a, b = (as_operand(x, "result_type") for x in operands)
-    return DTYPES[lib.norch_result_type((a, b))]
+    a, b = operands
+    if not (isinstance(a, Handle) and isinstance(b, Handle)):
+        operands = (as_operand(a, "result_type"), as_operand(b, "result_type"))
+    return DTYPES[lib.norch_result_type(operands)]
 
 
 def is_floating_point(input: Tensor) -> bool:

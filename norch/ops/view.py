@@ -282,6 +282,14 @@ def axes(dims: Axes, ndim: int, name: str) -> list[int]:
     return positions
 
 
+def is_plain(dims: Axes) -> bool:
+    """Whether dims is an int or a tuple of ints, which a cache may have as keys: numbers of other types may change."""
+    return type(dims) is int or (type(dims) is tuple and {*map(type, dims)} == _INT)
+
+
+_INT = {int}
+
+
 def _region_grad(g: Tensor, x_meta: Handle, step: Any, arguments: Any) -> Tensor:
     whole = zeros_of(x_meta, g)
     step(whole, *arguments).copy_(g)

@@ -349,6 +349,21 @@ def test_forms_of_arguments():
     assert x.vsplit(sections=2)[1].shape == (1, 3) and x.hsplit(indices=[1])[1].shape == (2, 2)
 
 
+def test_axes_and_cuts_like_torch(torch):
+    x, y = (m.arange(24).reshape(2, 3, 4) for m in (norch, torch))
+    assert norch.tensor(5).movedim(0, -1).tolist() == 5
+    for source, to in [(0, -1), ((0, 1), (1, 2)), ([2], [0]), ((-1, 0), (0, 1))]:
+        assert x.movedim(source, to).tolist() == y.movedim(source, to).tolist()
+    for cuts in [(), (0,), (1, 3), (3, 1), (-1,), (1, -2), (2, 9), (-9, 2), (4, 4)]:
+        assert [p.tolist() for p in x.tensor_split(cuts, 2)] == [p.tolist() for p in y.tensor_split(cuts, 2)], cuts
+    for indexing in ("ij", "xy"):
+        for vectors in [(0,), (0, 1), (1, 0, 1), (0, 1, 0, 1)]:
+            one, other = ([[m.arange(3), m.tensor(7)][i] for i in vectors] for m in (norch, torch))
+            grids, expected = norch.meshgrid(*one, indexing=indexing), torch.meshgrid(*other, indexing=indexing)
+            assert [g.tolist() for g in grids] == [g.tolist() for g in expected]
+            assert [g.stride() for g in grids if 1 not in g.shape] == [g.stride() for g in expected if 1 not in g.shape]
+
+
 def test_python_functions_over_elements():
     x = norch.tensor(counted(2, 3))
     assert x.T.apply_(lambda v: v * 2 + 1).tolist() == (counted(2, 3).T * 2 + 1).tolist()

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from ..._binding.library import lib
 from ..._binding.numbers import flag, int64
 from ..._package.typing import Any, Tensor
+from ...autograd.broadcast import Expand
 from ...autograd.levels import holds
+from ...autograd.record import record_view
 from ...dtype import int64 as int64_
 from ...errors import ArgumentError, BoundsError, DTypeError, ShapeError, one_of, stacklevel_of_user
 from .._arguments import tensors_of
@@ -23,7 +25,7 @@ from ..create import empty, ones_like
 from ..index import index_select
 from ..scan import cumprod
 from ..values import tensor
-from ..view import expand, reshape, transpose, unsqueeze, view
+from ..view import Reshape, expand, reshape, transpose, unsqueeze, view
 from .shape import flip
 
 
@@ -43,17 +45,23 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         one_of("meshgrid: indexing", indexing, ("ij", "xy"))
     if not listed:
         raise ArgumentError("meshgrid: no tensors given")
-    if any(x.ndim > 1 for x in listed):
+    shape = [size for x in listed for size in lib.norch_shape(x) or (1,)]
+    count = len(listed)
+    if len(shape) != count:
         raise ShapeError(f"meshgrid: takes vectors, got shapes {', '.join(str(tuple(x.shape)) for x in listed)}")
-    if any(x.dtype is not listed[0].dtype for x in listed):
+    if len({x.dtype for x in listed}) > 1:
         raise DTypeError(f"meshgrid: takes one dtype, got {', '.join(x.dtype.name for x in listed)}")
-    for x in listed:
+    for x in listed[1:]:
         on_one_device("meshgrid", listed[0], x)
-    shape, count, grids = [x.numel() for x in listed], len(listed), []
+    order = [*range(count)]
+    if indexing == "xy":
+        order[:2] = order[1::-1]
+    whole, grids = tuple([shape[i] for i in order]), []
     for i, x in enumerate(listed):
-        along = [*[1] * i, shape[i], *[1] * (count - 1 - i)]
-        grids.append(expand(view(x, along), shape))
-    return tuple(transpose(grid, 0, 1) if indexing == "xy" and count > 1 else grid for grid in grids)
+        along = (1,) * order.index(i) + (shape[i],) + (1,) * (count - 1 - order.index(i))
+        column = record_view(Reshape, lib.norch_view(x, along), x, view, (along,))
+        grids.append(record_view(Expand, lib.norch_expand(column, whole), column, expand, (whole,)))
+    return tuple(grids)
 
 
 @rename_errors

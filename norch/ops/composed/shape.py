@@ -7,6 +7,7 @@ one copy follows (copy.py). Nothing here has a kernel or a derivative of its own
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from ..._binding.library import lib
 from ..._binding.numbers import int64
@@ -24,7 +25,7 @@ from .._checks import at_least
 from .._entry import rename_errors
 from .._inplace_methods import inplace_view
 from .._operand import as_operand, tensor_of
-from ..copy import cast, cat, clone_for, contiguous, padded
+from ..copy import cast, cat, clone, clone_for, padded, stack
 from ..create import zeros
 from ..op import METHODS, method
 from ..view import (
@@ -39,6 +40,7 @@ from ..view import (
     broadcast_to,
     diagonal,
     expand,
+    is_plain,
     permute,
     reshape,
     reversed_axes,
@@ -66,7 +68,12 @@ def ravel(input: Tensor) -> Tensor:
     >>> norch.ravel(norch.tensor([[1, 2], [3, 4]]))
     tensor([1, 2, 3, 4])
     """
-    return view(contiguous(tensor_of(input, "ravel")), -1)
+    if not tensor_of(input, "ravel")._contiguous:
+        input = clone(input)
+    return record_view(Reshape, lib.norch_view(input, _FLAT), input, view, (_FLAT,))
+
+
+_FLAT = (-1,)
 
 
 @method(moves=True)
@@ -77,6 +84,12 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     norch.Size([2, 3])
     """
     shape = lib.norch_shape(tensor_of(input, "unflatten"))
+    shape = (_unflattened if is_plain(dim) and is_plain(sizes) else _unflattened.__wrapped__)(shape, dim, sizes)
+    return record_view(Reshape, lib.norch_view(input, shape), input, view, (shape,))
+
+
+@lru_cache(256)
+def _unflattened(shape: tuple[int, ...], dim: int, sizes: Sequence[int]) -> tuple[int, ...]:
     at = axis(dim, len(shape), "unflatten")
     wanted = [size if type(size) is int else int64(size, "unflatten: size") for size in sizes]
     if not shape or not wanted:
@@ -89,8 +102,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         product = shape[at]
     if product != shape[at] or min(wanted) < 0:
         raise ShapeError(f"unflatten: sizes {tuple(sizes)} do not multiply to {shape[at]}, the size of dimension {dim}")
-    shape = (*shape[:at], *wanted, *shape[at + 1 :])
-    return record_view(Reshape, lib.norch_view(input, shape), input, view, (shape,))
+    return (*shape[:at], *wanted, *shape[at + 1 :])
 
 
 @method(moves=True)
@@ -110,20 +122,21 @@ def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
     >>> norch.zeros(2, 3, 4).movedim(0, -1).shape
     norch.Size([3, 4, 2])
     """
-    ndim = tensor_of(input, "movedim").ndim
-    if type(source) is type(destination) is int and ndim:
-        order = list(range(ndim))
-        order.insert(axis(destination, ndim, "movedim"), order.pop(axis(source, ndim, "movedim")))
-        return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
+    moved = _moved if is_plain(source) and is_plain(destination) else _moved.__wrapped__
+    order = moved(tensor_of(input, "movedim").ndim, source, destination)
+    return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
+
+
+@lru_cache(256)
+def _moved(ndim: int, source: Axes, destination: Axes) -> tuple[int, ...]:
+    """The order of axes in which those of source are at the positions of destination."""
     sources, positions = axes(source, ndim, "movedim"), axes(destination, ndim, "movedim")
     if len(sources) != len(positions):
         raise ShapeError(f"movedim: {len(sources)} axes to {len(positions)} positions")
-    order = list(range(ndim))
-    for dim in sources:
-        order.remove(dim)
-    for position, dim in sorted(zip(positions, sources)):
+    order = [dim for dim in range(ndim) if dim not in sources]
+    for position, dim in sorted(zip(positions, sources)) if ndim else ():
         order.insert(position, dim)
-    return record_view(Permute, lib.norch_permute(input, order), input, permute, (order,))
+    return tuple(order)
 
 
 moveaxis = movedim
@@ -172,6 +185,9 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(out)
 
 
+_common_shape = lru_cache(256)(broadcast_shapes)
+
+
 @rename_errors
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Views of the tensors, all broadcast to one shape.
@@ -183,7 +199,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """
     inputs = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     listed = tensors_of(inputs, "broadcast_tensors")
-    shape = broadcast_shapes(*map(lib.norch_shape, listed))
+    shape = _common_shape(*map(lib.norch_shape, listed))
     return tuple([record_view(Expand, lib.norch_expand(x, shape), x, expand, (shape,)) for x in listed])
 
 
@@ -232,7 +248,10 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    return cat([x if x.ndim > 1 else atleast_2d(x) for x in _joined(tensors, "vstack")], 0)
+    listed = _joined(tensors, "vstack")
+    if {x.ndim for x in listed} == {1}:
+        return stack(listed, 0)
+    return cat([x if x.ndim > 1 else atleast_2d(x) for x in listed], 0)
 
 
 row_stack = vstack
@@ -257,7 +276,11 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in _joined(tensors, "column_stack")], 1)
+    listed = _joined(tensors, "column_stack")
+    ndims = {x.ndim for x in listed}
+    if ndims == {0} or ndims == {1}:
+        return stack(listed, 1) if ndims == {1} else unsqueeze(stack(listed, 0), 0)
+    return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in listed], 1)
 
 
 @rename_errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from operator import sub
 
 from ..._binding.library import lib
 from ..._binding.numbers import int64
@@ -130,7 +131,11 @@ def _cut(x: Tensor, dim: int, size: int, *given: Any) -> tuple[Tensor, ...]:
         cuts = cuts.tolist()  # type: ignore[attr-defined]
     if not hasattr(cuts, "__iter__"):
         return _parts(x, dim, _sections(size, check_count(cuts, "tensor_split: sections")))
-    cuts = [int64(cut, "tensor_split: index") for cut in cuts]
+    cuts = [cut if type(cut) is int else int64(cut, "tensor_split: index") for cut in cuts]
+    ends = [*cuts, size]
+    parts = [*map(sub, ends, [0, *cuts])]
+    if min(parts) >= 0 and min(ends) >= 0:  # no index counts from the end, and none cuts before the one before it
+        return _parts(x, dim, tuple(parts))
     return _between(x, dim, zip([0, *cuts], [*cuts, END]))
 
 
