@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ._binding.library import lib, listed
 from ._package.typing import Any
 from .errors import ArgumentError, DTypeError
@@ -15,6 +17,14 @@ __all__ = [
 
 # Formats of memoryviews, by kind and size in bytes; they have none for the two half floats.
 _STRUCT_FORMATS = dict(zip("b1 u1 u2 u4 u8 i1 i2 i4 i8 f4 f8".split(), "?BHIQbhiqfd", strict=True))
+
+
+@cache
+def _limits(itemsize: int, digits: int) -> tuple[float, float, float, float]:
+    largest = (1 << (8 * itemsize - digits - 1)) - 1  # exponent
+    eps = 2.0 ** (1 - digits)
+    most = (2.0 - eps) * 2.0**largest
+    return eps, most, -most, 2.0 ** (1 - largest)
 
 
 class dtype:  # PyTorch's name
@@ -59,10 +69,7 @@ class dtype:  # PyTorch's name
     def limits(self) -> tuple[float, float, float, float]:
         """Of a floating dtype: the distance from 1 to the next number, the largest, least and least positive normal
         numbers."""
-        largest = (1 << (8 * self.itemsize - self.digits - 1)) - 1  # exponent
-        eps = 2.0 ** (1 - self.digits)
-        most = (2.0 - eps) * 2.0**largest
-        return eps, most, -most, 2.0 ** (1 - largest)
+        return _limits(self.itemsize, self.digits)
 
     def __repr__(self) -> str:
         return f"norch.{self.name}"
@@ -175,9 +182,11 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 def check_numbers(name: str, **options: Any) -> None:
     """TypeError for an option that is no number, or is a tensor whose gradient would be lost."""
     for option, value in options.items():
+        if type(value) is float or type(value) is int:
+            continue
         if not hasattr(value, "__float__"):
             raise TypeError(f"{name}: {option} must be a number, not {type(value).__name__}")
-        if type(value) not in (float, int) and getattr(value, "requires_grad", False):
+        if getattr(value, "requires_grad", False):
             raise TypeError(f"{name}: {option} must be a number, not a tensor that requires grad")
 
 

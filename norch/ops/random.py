@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from .._binding.library import lib
 from .._binding.numbers import int64
@@ -180,6 +181,7 @@ def _step_at(x: float, dtype: DType, toward_zero: bool) -> float:
     return max(math.ldexp(1.0, exponent - dtype.digits - at_power), limits.tiny * limits.eps)
 
 
+@lru_cache(64, typed=True)
 def _most_up_to(x: float, dtype: DType) -> float:
     """The largest number of a float dtype that is not above x, an integer of any size or a float."""
     step = _step_at(x, dtype, x > 0)
@@ -188,11 +190,13 @@ def _most_up_to(x: float, dtype: DType) -> float:
     return math.floor(x / step) * step
 
 
+@lru_cache(64, typed=True)
 def _least_from(x: float, dtype: DType) -> float:
     """The least number of a float dtype that is not below x; 0 is positive."""
     return -_most_up_to(-x, dtype) or type(x)(0)
 
 
+@lru_cache(64, typed=True)
 def _most_below(x: float, dtype: DType) -> float:
     """The largest number of a float dtype that is below x, and below what x is rounded to."""
     most = _most_up_to(x, dtype)
@@ -442,9 +446,13 @@ def _wide(dtype: DType) -> DType:
 def _finite(drawn: Tensor, x: Tensor, least: float | None = None) -> Tensor:
     """Draws for x as numbers of its dtype: where it has none so large, or so near 0 where least is the smallest that is
     drawn, its largest or smallest number instead of an infinity or 0."""
-    limits: Any = iinfo(x.dtype) if x.dtype.kind in "ui" else finfo(x.dtype if x.dtype.kind == "f" else float64)
-    most = _most_up_to(limits.max, drawn.dtype)  # of int64
-    return drawn.clamp(limits.min if least is None else least, most)
+    high: float
+    low: float
+    if x.dtype.kind in "ui":
+        low, high = iinfo(x.dtype).min, iinfo(x.dtype).max
+    else:
+        _, high, low, _ = (x.dtype if x.dtype.kind == "f" else float64).limits()
+    return drawn.clamp_(low if least is None else least, _most_up_to(high, drawn.dtype))  # of int64
 
 
 def _in_parts(x: Tensor, number: float) -> Any:
@@ -455,14 +463,14 @@ def _in_parts(x: Tensor, number: float) -> Any:
 def _uniform(x: Tensor, generator: Generator | None) -> Tensor:
     """Uniform numbers from (0, 1] in the shape of x, in double precision unless its dtype is float32."""
     wanted = float32 if x.dtype is float32 else float64
-    return 1.0 - rand(x.shape, dtype=wanted, device=x.device, generator=generator)
+    return 1.0 - _drawn(lib.norch_rand, generator, x.shape, wanted, x.device)
 
 
 def standard_exponential(x: Tensor, generator: Generator | None = None) -> Tensor:
     """Exponential draws of rate 1 in the shape of x, in at least float32. Uniform numbers of 1 give half of what the
     numbers before 1 give, so that none is 0, as PyTorch's."""
     u = _uniform(x, generator)
-    return (-u.log()).clamp(min=finfo(u.dtype).eps / 4)
+    return u.log_().neg_().clamp_(min=u.dtype.limits()[0] / 4)
 
 
 @method
@@ -485,9 +493,9 @@ def _uniform_between(x: Tensor, low: float, high: float, generator: Generator | 
     drawn = _drawn(lib.norch_rand, generator, x.shape, x.dtype, x.device)
     if (low, high) == (0, 1):
         return drawn
-    drawn = cast(cast(drawn, _wide(x.dtype)) * (high - low) + low, x.dtype)
+    drawn = cast(cast(drawn, _wide(x.dtype)).mul_(high - low).add_(low), x.dtype)
     least, most = _least_from(low, x.dtype), _most_below(high, x.dtype)
-    return drawn.clamp(least, most) if least <= most else drawn
+    return drawn.clamp_(least, most) if least <= most else drawn
 
 
 @method
@@ -527,7 +535,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     check_numbers("exponential_", lambd=lambd)
     return _filled(
         self, "exponential_", lambd > 0, f"lambd must be positive, got {lambd}",
-        lambda: _finite(standard_exponential(self, generator) * (1.0 / lambd), self, finfo(self.dtype).tiny),
+        lambda: _finite(standard_exponential(self, generator).mul_(1.0 / lambd), self, self.dtype.limits()[3]),
     )  # fmt: skip
 
 
@@ -544,7 +552,7 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 def _trials(x: Tensor, p: float, generator: Generator | None) -> Tensor:
     u = _uniform(x, generator)
-    return _finite((u.log() * max(1.0 / math.log1p(-p), -finfo(u.dtype).max)).ceil(), x, 1)
+    return _finite(u.log_().mul_(max(1.0 / math.log1p(-p), -u.dtype.limits()[1])).ceil_(), x, 1)
 
 
 @method
