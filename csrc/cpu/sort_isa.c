@@ -153,7 +153,8 @@ static void put_indices(const nr_sort_plan *p, char *out, const item *items) {
 }
 
 static bool takes_few(const job *j) {
-    return j->dtype == NORCH_FLOAT32 && j->plan->count <= TOP && j->plan->n >= TOP_LEAST;
+    const int64_t n = j->plan->n, count = j->plan->count;
+    return j->dtype == NORCH_FLOAT32 && (n >= LONG ? count <= TOP : n > FEW && count <= n / 8);
 }
 
 static void sort_lane(const job *j, char *const at[3], item *items) {

@@ -4,8 +4,8 @@
 #define ROWS 8       /* 64-bit integers of a vector of AVX-512 */
 #define SHORT 256    /* longest row for a network */
 #define ONE_SHORT 64 /* and where one element is wanted, or of few rows */
-#define TOP 16       /* count, and length, from which columns are worth while */
-#define TOP_LEAST 128
+#define TOP 16       /* count up to which columns are worth while in long rows; in others up to an eighth of the row */
+#define LONG 128
 #define COLUMNS 64
 
 typedef uint64_t row_items[ROWS] __attribute__((aligned(64))); /* one of each row */
@@ -34,7 +34,7 @@ static void sort_rows(row_items *v, int64_t n) {
                     if (((i ^ (i + k)) & -(2 * p)) == 0) exchange(v + i, v + i + k);
 }
 
-/* The count <= TOP first of n >= TOP_LEAST elements in order. The least key of each of 64 columns is found by vectors:
+/* The count <= TOP first of n elements in order. In long rows the least key of each of 64 columns is found by vectors:
  * the count-th least of those bounds the keys that come in; blocks without any are skipped.
  *
  *   keys  5 3 9 | 4 8 7 | 6 2 9     least  4 2 7     two of them: none above 4 comes in */
@@ -44,20 +44,23 @@ static void top_few(item *best, uint32_t *keys, const char *x, int64_t n, int64_
         for (int64_t i = 0; i < n; i++) keys[i] = key_of_float32(((const float *)(const void *)x)[i]) ^ flip;
     else
         for (int64_t i = 0; i < n; i++) keys[i] = key_of_float32(*(const float *)(const void *)(x + i * step)) ^ flip;
-    memcpy(lowest, keys, sizeof lowest);
-    for (int64_t i = COLUMNS; i + COLUMNS <= n; i += COLUMNS)
-        for (int64_t c = 0; c < COLUMNS; c++) lowest[c] = keys[i + c] < lowest[c] ? keys[i + c] : lowest[c];
-    for (int64_t k = 0; k < count; k++) {
-        most = UINT32_MAX;
-        for (int64_t c = 0; c < COLUMNS; c++) most = lowest[c] < most ? lowest[c] : most;
-        for (int64_t c = 0; c < COLUMNS; c++) lowest[c] = lowest[c] == most ? UINT32_MAX : lowest[c];
+    const bool is_bounded = n >= LONG;
+    if (is_bounded) {
+        memcpy(lowest, keys, sizeof lowest);
+        for (int64_t i = COLUMNS; i + COLUMNS <= n; i += COLUMNS)
+            for (int64_t c = 0; c < COLUMNS; c++) lowest[c] = keys[i + c] < lowest[c] ? keys[i + c] : lowest[c];
+        for (int64_t k = 0; k < count; k++) {
+            most = UINT32_MAX;
+            for (int64_t c = 0; c < COLUMNS; c++) most = lowest[c] < most ? lowest[c] : most;
+            for (int64_t c = 0; c < COLUMNS; c++) lowest[c] = lowest[c] == most ? UINT32_MAX : lowest[c];
+        }
     }
     int64_t have = 0;
     for (int64_t i = 0; i < n; i += COLUMNS) {
         const int64_t end = least(n, i + COLUMNS);
         uint32_t low = UINT32_MAX;
-        for (int64_t m = i; m < end; m++) low = keys[m] < low ? keys[m] : low;
-        if (low > most) continue;
+        for (int64_t m = i; is_bounded && m < end; m++) low = keys[m] < low ? keys[m] : low;
+        if (is_bounded && low > most) continue;
         for (int64_t m = i; m < end; m++) {
             if (keys[m] > most || (have == count && (count == 0 || keys[m] >= best[count - 1].key))) continue;
             int64_t to = have < count ? have++ : count - 1;
