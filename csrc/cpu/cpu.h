@@ -135,6 +135,7 @@ int64_t NR_ISA(nr_matmul_depth)(const nr_call *call);
 /* Products with a packed right operand: its numbers (0: the product runs as it is), its packing, and a run. */
 int64_t NR_ISA(nr_product_packed_size)(const nr_call *call);
 void NR_ISA(nr_product_pack)(const nr_call *call, float *to);
+struct nr_layer;
 int32_t NR_ISA(nr_packed_product)(const struct nr_layer *layer);
 extern const struct nr_layer_runner NR_ISA(nr_layers);
 #endif
