@@ -7,7 +7,8 @@ tensors. autograd/transforms.py computes the derivatives.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ._binding.numbers import int64
@@ -342,9 +343,26 @@ def functional_call(
     >>> norch.func.functional_call(layer, {"weight": norch.tensor([[1.0, 2.0]])}, norch.tensor([3.0, 4.0]))
     tensor([11.])
     """
+    with _replaced_tensors(module, parameter_and_buffer_dicts, tie_weights=tie_weights, strict=strict):
+        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+
+
+@contextmanager
+def _replaced_tensors(
+    module: Any,
+    parameters_and_buffers: Any,
+    tie_weights: bool = False,
+    strict: bool = False,
+    stack_weights: bool = False,
+) -> Iterator[None]:
+    """A context in which a module has other tensors in place of its parameters and buffers, as in functional_call().
+
+    What the module assigns to them meanwhile is in a dict that was given at the end, and not in the module.
+    """
     if not hasattr(module, "named_parameters"):
         raise TypeError(f"functional_call: expected a module, not {type(module).__name__}")
-    dicts = [parameter_and_buffer_dicts] if isinstance(parameter_and_buffer_dicts, dict) else parameter_and_buffer_dicts
+    is_one = isinstance(parameters_and_buffers, dict)
+    dicts = [parameters_and_buffers] if is_one else parameters_and_buffers
     tensors = {name: value for mapping in dicts for name, value in mapping.items()}
     held = {
         **dict(module.named_parameters(remove_duplicate=False)),
@@ -367,9 +385,11 @@ def functional_call(
     try:
         for owner, last, value, registry in entries:
             registry[last] = owner.__dict__[last] = value
-        return module(*(args if isinstance(args, tuple) else () if args is None else (args,)), **(kwargs or {}))
+        yield
     finally:
-        for (owner, last, _, registry), (old, seen) in zip(entries, before, strict=True):
+        for name, (owner, last, _, registry), (old, seen) in zip(replaced, entries, before, strict=True):
+            if is_one and name in tensors and last in registry:
+                parameters_and_buffers[name] = registry[last]
             registry[last], owner.__dict__[last] = old, seen
 
 

@@ -341,7 +341,7 @@ _BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "util
           "flex_attention": "nn.attention.flex_attention", "typed_storage": "storage", "legacy": "",
           "weak": "utils.weak", "flop_counter": "utils.flop_counter", "settings": "",
           "dispatch": "utils._python_dispatch", "module_tracker": "utils.module_tracker",
-          "data_utils": "utils.data._utils"}  # fmt: skip
+          "data_utils": "utils.data._utils", "signal_windows": "signal.windows"}  # fmt: skip
 
 
 def _in_torch(name: str) -> str:

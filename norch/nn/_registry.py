@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, MutableMapping
@@ -166,3 +167,27 @@ def set_state(module: Any, state: dict[str, Any]) -> None:
     """__setstate__ of a module."""
     module.__dict__.update(_renamed(state))
     restore_registries(module)
+
+
+# ---- what Module says of its arguments and annotations -------------------------------------------------------------
+
+
+def unexpected_arguments(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """Of Module.__init__()."""
+    what = f"takes 1 positional argument but {len(args) + 1} were given"
+    what = f"got an unexpected keyword argument {next(iter(kwargs))!r}" if kwargs else what
+    return TypeError(f"{type(module).__name__}.__init__() {what}")
+
+
+class _Variable:
+    """Takes the place of ClassVar in the hints of an instance, where typing refuses ClassVar."""
+
+    def __class_getitem__(cls, kind: Any) -> Any:
+        return kind
+
+
+def names_of_hints(cls: type) -> dict[str, Any]:
+    """The names in which the annotations of a class of modules, or of the first base that has some, are looked up."""
+    annotated = next(base for base in cls.__mro__ if vars(base).keys() & {"__annotations__", "__annotate_func__"})
+    kept = getattr(annotated.__annotations__, "names", None)  # by as_torch(), which renames __module__
+    return {**(kept or vars(sys.modules[annotated.__module__])), "ClassVar": _Variable}

@@ -7,7 +7,6 @@ Each of them is stored twice: in the registry of its kind, which keeps the order
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,8 +27,10 @@ from ._registry import (
     Registry,
     RegistryAttribute,
     assignment_error,
+    names_of_hints,
     restoring,
     set_state,
+    unexpected_arguments,
     without_entries,
 )
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
@@ -41,13 +42,6 @@ M = TypeVar("M", bound="Module")
 
 def _no_forward(self: Module, *args: Any) -> Any:
     raise NotImplementedError(f"{type(self).__name__} defines no forward()")
-
-
-class _Variable:
-    """Takes the place of ClassVar in the hints of an instance, where typing refuses ClassVar."""
-
-    def __class_getitem__(cls, kind: Any) -> Any:
-        return kind
 
 
 class Module(StateDict):
@@ -82,7 +76,11 @@ class Module(StateDict):
     # Annotated as a callable so that a subclass can define forward with any arguments.
     forward: Callable[..., Any] = _no_forward
 
-    def __init__(self) -> None:
+    call_super_init = False  # whether __init__() calls that of the next class, with its arguments
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if (args or kwargs) and not self.call_super_init:
+            raise unexpected_arguments(self, args, kwargs)
         # Not by assignment: __setattr__ needs the registries.
         self.__dict__.update(
             training=True,
@@ -92,6 +90,8 @@ class Module(StateDict):
             _non_persistent_buffers_set=set(),
             **{name: OrderedDict() for name in HOOKS},
         )
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     # ---- calling ------------------------------------------------------------------------------------------
 
@@ -178,11 +178,7 @@ class Module(StateDict):
     @property
     def __globals__(self) -> dict[str, Any]:
         """The names in which typing.get_type_hints(module) looks up the annotations of its class."""
-        annotated = next(
-            cls for cls in type(self).__mro__ if vars(cls).keys() & {"__annotations__", "__annotate_func__"}
-        )
-        kept = getattr(annotated.__annotations__, "names", None)  # by as_torch(), which renames __module__
-        return {**(kept or vars(sys.modules[annotated.__module__])), "ClassVar": _Variable}
+        return names_of_hints(type(self))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return without_entries(super().__reduce_ex__(protocol))

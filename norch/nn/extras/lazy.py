@@ -38,7 +38,7 @@ class LazyModuleMixin(Module):
                 cls.__signature__ = inspect.Signature(rest)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(0, *args, **kwargs)  # type: ignore[call-arg]
+        super().__init__(0, *args, **kwargs)
         arguments = inspect.signature(type(self).cls_to_become).bind(0, *args, **kwargs).arguments
         place = {name: arguments.pop(name, None) for name in ("device", "dtype")}
         self._given = dict(list(arguments.items())[1:])
