@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 from .._binding.library import lib
 from .._package.typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
@@ -30,6 +32,13 @@ class Size(_Base):
 
     __slots__ = ()
 
+    def __new__(cls, iterable: Any = (), /) -> Size:
+        made = tuple.__new__(cls, iterable)
+        for size in made:
+            if type(size) is not int:
+                return tuple.__new__(cls, [_whole(place, size) for place, size in enumerate(made)])
+        return made
+
     def numel(self) -> int:
         """The product of the sizes."""
         count = 1
@@ -48,3 +57,12 @@ class Size(_Base):
 
     def __repr__(self) -> str:
         return f"norch.Size({list(self)})"
+
+
+def _whole(place: int, size: Any) -> int:
+    """A size that is an integer, or a tensor or an array of one."""
+    try:
+        return index(size)
+    except TypeError:
+        text = f"Size() takes an iterable of 'int' (item {place} is {type(size).__name__!r})"
+        raise TypeError(text) from None

@@ -47,7 +47,24 @@ def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
     return permute(input, order)
 
 
-@implements("t T mT H mH adjoint")
+@implements("mT")
+def transpose_of_matrices(self: Any) -> Any:
+    """The transposes of matrices, also of a batch."""
+    return matrix_transpose(self) if self.ndim < 3 else transpose(self, -2, -1)
+
+
+@implements("mH adjoint")
+def adjoint_of_matrices(self: Any) -> Any:
+    """The conjugate transposes of matrices."""
+    return transpose_of_matrices(self).conj()
+
+
+@implements("H")
+def adjoint_of_matrix(self: Any) -> Any:
+    return matrix_transpose(self).conj()
+
+
+@implements("t T")
 def matrix_transpose(self: Any) -> Any:
     """The transpose of a matrix."""
     if self.ndim != 2 and self.ndim:

@@ -174,11 +174,15 @@ def test_messages() -> None:
     for module in (norch, functional):
         with pytest.raises(AttributeError, match=f"'{module.__name__}' has no attribute 'nonsense'$"):
             _ = module.nonsense
-    with pytest.raises(AttributeError, match="'norch' leaves out 'slice_inverse' of PyTorch: copies of what are views: "):
+    with pytest.raises(
+        AttributeError, match="'norch' leaves out 'slice_inverse' of PyTorch: copies of what are views: "
+    ):
         _ = norch.slice_inverse
     with pytest.raises(AttributeError, match=r"norch\.Tensor leaves out 'eig' of PyTorch: .*numpy\.linalg.*"):
         norch.ones(2, 2).eig()
-    with pytest.raises(AttributeError, match="'norch.nn' leaves out 'LinearCrossEntropyLoss' of PyTorch: further layers.*"):
+    with pytest.raises(
+        AttributeError, match="'norch.nn' leaves out 'LinearCrossEntropyLoss' of PyTorch: further layers.*"
+    ):
         _ = nn.LinearCrossEntropyLoss
     with pytest.raises(AttributeError, match="'norch.optim' leaves out 'swap_in_optimizer_params_and_state'"):
         _ = optim.swap_in_optimizer_params_and_state

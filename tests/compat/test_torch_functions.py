@@ -253,3 +253,50 @@ def test_linear_maps_and_batch_norms_of_func(torch: Any) -> None:
     both(torch, call)
     model = norch.func.replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm2d(2)))
     assert model[0].running_mean is None and not model[0].track_running_stats
+
+
+def test_shapes_are_of_integers(torch: Any) -> None:
+    def call(lib: Any, t: Any) -> Any:
+        made = lib.Size([3, t(2)]) + (t(4),)
+        with pytest.raises(TypeError, match=r"Size\(\) takes an iterable of 'int' \(item 0 is 'float'\)"):
+            lib.Size([3.0])
+        return tuple(made), [type(size) for size in made], tuple(lib.Size([True])), tuple(lib.Size())
+
+    both(torch, call)
+
+
+# ---- hooks and constructors of modules ------------------------------------------------------------------------------
+
+
+def test_hooks_are_ordered_by_their_handles(torch: Any) -> None:
+    def call(lib: Any, t: Any) -> Any:
+        layer, called = lib.nn.Identity(), []
+        handles = [layer.register_forward_hook(lambda *_, i=i: called.append(i)) for i in range(3)]
+        layer._forward_hooks.move_to_end(handles[2].id, last=False)
+        layer(t(X))
+        return called
+
+    both(torch, call)
+
+
+def test_constructors_that_go_on_to_the_next_class(torch: Any) -> None:
+    def call(lib: Any, t: Any) -> Any:
+        class Next:
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                self.given = args, kwargs
+
+        class Both(lib.nn.Module, Next):
+            call_super_init = True
+
+        class One(lib.nn.Module):
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **kwargs)
+
+        said = []
+        for given in (lambda: One(3), lambda: One(k=3)):
+            with pytest.raises(TypeError) as caught:
+                given()
+            said.append(str(caught.value))
+        return *Both(3, k=4).given, said
+
+    both(torch, call)

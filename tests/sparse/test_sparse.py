@@ -39,7 +39,7 @@ s.asin(); s.atan(); s.asinh(); s.sinh(); s.tan(); s.erf(); s.neg(); t.trunc(s); 
 s.rad2deg(); s.sgn(); d.sparse_mask(u); d.sparse_mask(s.coalesce()); s.sparse_mask(u); c.sparse_mask(u); d.to_sparse()
 d.to_sparse(1); (d > 0).to_sparse(); s.to_sparse(); d.to_sparse_coo(); d.to_sparse(layout=t.sparse_coo); s.norm()
 s.norm(1); s.norm("fro"); s.any(); c.values(); c.indices(); s._indices(); s._values(); s.coalesce().values() * 2
-s.isnan(); s.isinf(); s.nan_to_num(); s.signbit(); s.conj()
+s.isnan(); s.isinf(); s.nan_to_num(); s.signbit(); s.conj(); b.mT; b.adjoint()
 """.strip()
 EXPRESSIONS = [call.strip() for line in CALLS.splitlines() for call in line.split(";")]
 WHOLE = (
@@ -149,3 +149,14 @@ def test_refused_as_by_pytorch(torch: Any, call: str) -> None:
             eval(call, names(t))
         assert str(caught.value)
         assert t is torch or "meta" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["mH", "H", "mT"])
+def test_conjugate_transposes(torch: Any, name: str) -> None:
+    results = []
+    for t in (norch, torch):
+        x = t.tensor([[0.0, 1.0 + 2.0j, 0.0], [3.0 - 1.0j, 0.0, 0.5j]])
+        results.append(getattr(x.to_sparse(), name).to_dense().tolist())
+        if name == "mH":
+            results[-1].append(t.stack([x, 2 * x]).to_sparse().adjoint().to_dense().tolist())
+    assert results[0] == results[1]
