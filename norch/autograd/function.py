@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from weakref import WeakValueDictionary
 
 from .._binding.library import lib
@@ -10,7 +11,7 @@ from .._package.typing import Any, cast
 from .._tensor.handle import Handle, alias, meta_of, next_seq, version_counter_of
 from ..errors import Error, ShapeError
 from .broadcast import sum_to
-from .grad_mode import F, decorated, mode, no_grad
+from .grad_mode import F, mode, no_grad
 from .inplace import check_writable
 from .levels import zeros_of
 from .node import Node
@@ -128,17 +129,20 @@ class Function(Node):
     @classmethod
     def apply(cls, *arguments: Any, **named: Any) -> Any:
         """Calls forward(ctx, *arguments, **named) and records the node."""
+        with_setup = cls.setup_context is not Function.setup_context
+        if with_setup and (named or getattr(cls.forward, "__defaults__", None)):
+            arguments, named = _with_defaults(cls.forward, arguments, named)
         node = cls()
         inputs = [argument if isinstance(argument, Handle) else None for argument in arguments]
         edges = tuple(None if x is None else gradient_edge(x) for x in inputs)
         node.needs_input_grad = tuple(edge is not None for edge in edges)
         record = mode.enabled and any(node.needs_input_grad)
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                result = cls.forward(node, *arguments, **named)
-            else:
+            if with_setup:
                 result = cls.forward(*arguments, **named)
                 cls.setup_context(node, arguments, result)
+            else:
+                result = cls.forward(node, *arguments, **named)
         if record:
             node.edges = edges
             node._input_shapes = [None if to is None else meta_of(cast(Handle, x)) for to, x in zip(edges, inputs)]
@@ -257,9 +261,49 @@ class Outputs(dict[int, Any]):
         )
 
 
+class DelayedError(Node):
+    """The node of a gradient that cannot be differentiated again: going backward through it raises an Error."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str, edges: tuple[Node | None, ...]):
+        super().__init__(*edges)
+        self.message = message
+
+    def propagate(self, g: Any) -> tuple[Any, ...]:
+        raise Error(self.message)
+
+
 def once_differentiable(function: F) -> F:
-    """Decorates a backward that cannot be differentiated: it runs without recording."""
-    return decorated(function, no_grad)
+    """Decorates a backward that cannot be differentiated: it runs without recording. Error where the gradients that it
+    returns for gradients that require grad are differentiated again."""
+
+    @functools.wraps(function)
+    def backward(ctx: Any, *grads: Any) -> Any:
+        with no_grad():
+            results = function(ctx, *grads)
+        edges = tuple(gradient_edge(g) if isinstance(g, Handle) else None for g in grads)
+        if not mode.enabled or not any(edges):
+            return results
+        message = f"{ctx.name()}: going backward twice through a function that is marked with @once_differentiable"
+        outputs = [
+            alias(x) if isinstance(x, Handle) else x for x in (results if type(results) is tuple else (results,))
+        ]
+        for x in outputs:
+            if isinstance(x, Handle):
+                cast(Any, x)._node = DelayedError(message, edges)
+        return tuple(outputs) if type(results) is tuple else outputs[0]
+
+    return cast(F, backward)
+
+
+def _with_defaults(forward: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The arguments of forward with its defaults, in order, as setup_context() gets them; and those by name alone."""
+    import inspect  # few Functions have defaults
+
+    bound = inspect.signature(forward).bind(*arguments, **named)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
 
 
 publish(globals())

@@ -86,8 +86,11 @@ def add_hook(
 
 
 def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
-    """Adds a hook to those of node. The handle keeps no graph alive."""
-    node.hooks = [*(node.hooks or ()), hook]
+    """Adds a hook to those of node, in front of those of retain_grad(), which see the gradient after all others. The
+    handle keeps no graph alive."""
+    hooks = node.hooks or []
+    last = [other for other in hooks if isinstance(other, RetainGradHook)]
+    node.hooks = [*(other for other in hooks if other not in last), hook, *last] if last else [*hooks, hook]
     reference = weakref.ref(node)
 
     def take() -> None:

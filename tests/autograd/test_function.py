@@ -372,3 +372,56 @@ def test_a_saved_output_has_its_history_also_where_nothing_is_recorded():
         Twice.apply(x * 1, said).sum().backward()
         root.autograd.grad(Twice.apply(x, said).sum(), x, create_graph=True)
     assert seen["norch"] == seen["torch"] and len(seen["norch"]) == 6
+
+
+class TimesOnce(norch.autograd.Function):
+    """x * y, whose gradients cannot be differentiated again."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    @norch.autograd.function.once_differentiable
+    def backward(ctx, g):
+        assert not norch.is_grad_enabled()
+        x, y = ctx.saved_tensors
+        return g * y, g * x
+
+
+def test_going_backward_twice_through_once_differentiable_is_an_error():
+    x, y = norch.tensor(2.0, requires_grad=True), norch.tensor(3.0, requires_grad=True)
+    gradient = norch.ones((), requires_grad=True)
+    first = norch.autograd.grad(TimesOnce.apply(x, y), (x, y), gradient, create_graph=True)
+    assert [g.item() for g in first] == [3.0, 2.0] and all(g.requires_grad for g in first)
+    with pytest.raises(norch.Error, match="TimesOnce.*twice.*once_differentiable"):
+        (first[0] * x).backward()
+    (plain,) = norch.autograd.grad(TimesOnce.apply(x, y), x)
+    assert plain.item() == 3.0 and not plain.requires_grad
+
+
+def test_setup_context_gets_the_defaults_of_forward():
+    class Scaled(norch.autograd.Function):
+        @staticmethod
+        def forward(x, factor=3.0, *, more=1.0):
+            return x * factor * more
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            (_, ctx.factor) = inputs
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor, None
+
+    for arguments, named, expected in (
+        ((), {}, 3.0),
+        ((5.0,), {}, 5.0),
+        ((), {"factor": 7.0}, 7.0),
+        ((2.0,), {"more": 1.0}, 2.0),
+    ):
+        x = norch.tensor(1.0, requires_grad=True)
+        y = Scaled.apply(x, *arguments, **named)
+        y.backward()
+        assert y.item() == x.grad.item() == expected

@@ -419,3 +419,16 @@ def test_hooks_of_a_result_of_a_function_see_the_gradient_of_what_it_saved():
     (first,) = norch.autograd.grad(e.sum(), x, create_graph=True)
     (second,) = norch.autograd.grad(first.sum(), x)
     assert second.tolist() == pytest.approx([100.0, 100 * math.e])
+
+
+def test_retain_grad_sees_the_gradient_after_all_hooks_of_the_tensor():
+    x = norch.tensor(1.0, requires_grad=True)
+    y = x.clone()
+    y.register_hook(lambda g: g + 2)
+    y.retain_grad()
+    handle = y.register_hook(lambda g: g * 4)
+    y.backward(retain_graph=True)
+    assert y.grad.item() == x.grad.item() == 12.0
+    handle.remove()
+    y.backward()
+    assert y.grad.item() == 15.0
