@@ -12,7 +12,6 @@ from functools import lru_cache
 from ..._binding.library import lib
 from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
-from ..._tensor import handle as _handle
 from ..._tensor.handle import Handle, Size
 from ...autograd.broadcast import Expand, sum_to
 from ...autograd.differentiable import differentiable
@@ -70,10 +69,10 @@ def ravel(input: Tensor) -> Tensor:
     """
     if not tensor_of(input, "ravel")._contiguous:
         input = clone(input)
-    return record_view(Reshape, lib.norch_view(input, _FLAT), input, view, (_FLAT,))
+    return record_view(Reshape, lib.norch_view(input, _ONE_AXIS), input, view, (_ONE_AXIS,))
 
 
-_FLAT = (-1,)
+_ONE_AXIS = (-1,)
 
 
 @method(moves=True)
@@ -223,10 +222,16 @@ atleast_3d = _at_least(3, "atleast_3d", lambda x, n: unsqueeze(atleast_2d(x), -1
 # ---- joins ----------------------------------------------------------------------------------------------------------
 
 
-def _joined(tensors: Any, name: str) -> Sequence[Tensor]:
-    """tensors_of(tensors, name), where it need not be a list."""
-    plain = type(tensors) in (list, tuple) and {type(x) for x in tensors} == {_handle.result_class}
-    return tensors if plain else tensors_of(tensors, name)
+_NUMBERS, _VECTORS, _FLAT = {0}, {1}, {0, 1}  # numbers of dimensions
+
+
+def _joined(tensors: Any, name: str) -> tuple[Sequence[Tensor], set[int]]:
+    """The tensors, which C checks, and the numbers of dimensions that they have."""
+    listed = tensors if type(tensors) in (list, tuple) else tensors_of(tensors, name)
+    try:
+        return listed, {x.ndim for x in listed}
+    except AttributeError:  # which names what is no tensor
+        return tensors_of(listed, name), set()
 
 
 @rename_errors(out=True)
@@ -236,7 +241,9 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     >>> norch.hstack((norch.tensor([1, 2]), norch.tensor([3])))
     tensor([1, 2, 3])
     """
-    listed = [x if x.ndim else atleast_1d(x) for x in _joined(tensors, "hstack")]
+    listed, ndims = _joined(tensors, "hstack")
+    if 0 in ndims:
+        listed = [x if x.ndim else atleast_1d(x) for x in listed]
     return cat(listed, 1 if listed and listed[0].ndim > 1 else 0)
 
 
@@ -248,10 +255,12 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 2],
             [3, 4]])
     """
-    listed = _joined(tensors, "vstack")
-    if {x.ndim for x in listed} == {1}:
+    listed, ndims = _joined(tensors, "vstack")
+    if ndims == _VECTORS:
         return stack(listed, 0)
-    return cat([x if x.ndim > 1 else atleast_2d(x) for x in listed], 0)
+    if not ndims.isdisjoint(_FLAT):
+        listed = [atleast_2d(x) for x in listed]
+    return cat(listed, 0)
 
 
 row_stack = vstack
@@ -265,7 +274,7 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[[1, 3],
              [2, 4]]])
     """
-    return cat([atleast_3d(x) for x in _joined(tensors, "dstack")], 2)
+    return cat([atleast_3d(x) for x in _joined(tensors, "dstack")[0]], 2)
 
 
 @rename_errors(out=True)
@@ -276,11 +285,14 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    listed = _joined(tensors, "column_stack")
-    ndims = {x.ndim for x in listed}
-    if ndims == {0} or ndims == {1}:
-        return stack(listed, 1) if ndims == {1} else unsqueeze(stack(listed, 0), 0)
-    return cat([reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in listed], 1)
+    listed, ndims = _joined(tensors, "column_stack")
+    if ndims == _VECTORS:
+        return stack(listed, 1)
+    if ndims == _NUMBERS:
+        return unsqueeze(stack(listed, 0), 0)
+    if not ndims.isdisjoint(_FLAT):
+        listed = [reshape(x, (x.numel(), 1)) if x.ndim < 2 else x for x in listed]
+    return cat(listed, 1)
 
 
 @rename_errors
