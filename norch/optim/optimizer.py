@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import functools
 import warnings
+import weakref
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
@@ -82,6 +83,13 @@ class Optimizer:
             listed = [{"params": listed}]
         for group in listed:
             self.add_param_group(group)
+        self._enlist()
+
+    def _enlist(self) -> None:
+        """Makes hooks of all optimizers find this one."""
+        _alive.add(self)
+        if any(_of_all_steps.values()):
+            self._call_hooks_around_steps()
 
     def __init_subclass__(cls, **named: Any) -> None:
         """Makes norch.capture refuse a step() defined in Python: a replay would repeat its Python numbers unchanged.
@@ -149,6 +157,7 @@ class Optimizer:
         self.__dict__.update(state)
         self._hyper = []
         self._hooks = defaultdict(OrderedDict)
+        self._enlist()
 
     def _check_options(self, group: dict[str, Any]) -> None:
         """Raises a ValueError for invalid options; subclasses add their own checks."""
@@ -205,20 +214,23 @@ class Optimizer:
         return self._around_steps("after", hook)
 
     def _around_steps(self, when: str, hook: Callable[..., Any]) -> RemovableHandle:
+        self._call_hooks_around_steps()
+        return add_hook(self._hooks[when], hook)
+
+    def _call_hooks_around_steps(self) -> None:
         def step(*arguments: Any, **kwargs: Any) -> Any:
             args: Any = (self, *arguments)
-            for hook in list(self._hooks["before"].values()):
+            for hook in (*_of_all_steps["before"].values(), *self._hooks["before"].values()):
                 if (changed := hook(self, args, kwargs)) is not None:
                     if not isinstance(changed, tuple) or len(changed) != 2:
                         raise Error(f"a step pre-hook returns None or (args, kwargs), not {changed!r}")
                     args, kwargs = changed
             result = type(self).step(*args, **kwargs)
-            for hook in list(self._hooks["after"].values()):
+            for hook in (*self._hooks["after"].values(), *_of_all_steps["after"].values()):
                 hook(self, args, kwargs)
             return result
 
         self.__dict__.setdefault("step", step)  # so that a step without hooks has no overhead
-        return add_hook(self._hooks[when], hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Calls hook(optimizer) before state_dict()."""
@@ -338,6 +350,26 @@ NUMBERS = {"step": int, "mu_product": float, "eta": float, "mu": float}  # in te
 
 
 NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value rho".split()
+
+
+_alive: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+_of_all_steps: dict[str, OrderedDict[int, Any]] = {"before": OrderedDict(), "after": OrderedDict()}
+
+
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(optimizer, args, kwargs) before each step of every optimizer, before the optimizer's own hooks."""
+    return _around_all_steps("before", hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Calls hook(optimizer, args, kwargs) after each step of every optimizer, after the optimizer's own hooks."""
+    return _around_all_steps("after", hook)
+
+
+def _around_all_steps(when: str, hook: Callable[..., Any]) -> RemovableHandle:
+    for optimizer in list(_alive):
+        optimizer._call_hooks_around_steps()
+    return add_hook(_of_all_steps[when], hook)
 
 
 @options

@@ -125,3 +125,26 @@ def test_bad_options_raise(name, options):
         getattr(optim, name)([p], **options)
     with pytest.raises(ValueError, match=r"shape \(2,\) is no matrix"):
         optim.Muon([nn.Parameter(norch.ones(2))])
+
+
+def test_hooks_of_the_steps_of_all_optimizers():
+    seen = []
+    early = norch.optim.SGD([norch.ones(1, requires_grad=True)])
+    early.register_step_pre_hook(lambda *_: seen.append("own before"))
+    early.register_step_post_hook(lambda *_: seen.append("own after"))
+    register = norch.optim.optimizer
+    with (
+        register.register_optimizer_step_pre_hook(lambda opt, args, kwargs: seen.append("before")),
+        register.register_optimizer_step_post_hook(lambda opt, args, kwargs: seen.append("after")),
+    ):
+        early.step()
+        assert seen == ["before", "own before", "own after", "after"]
+        late = norch.optim.Adam([norch.ones(1, requires_grad=True)])
+        for opt in (late, copy.deepcopy(late)):
+            seen.clear()
+            opt.step()
+            assert seen == ["before", "after"]
+    seen.clear()
+    late.step()
+    early.step()
+    assert seen == ["own before", "own after"]
