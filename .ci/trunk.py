@@ -10,15 +10,15 @@ TRUNK = {
     "core": "csrc/core csrc/ops/ops.h csrc/cpu/memory.c",
     "tensor": "norch/_tensor/handle.py norch/tensor.py",
     "declaration": "norch/ops/__init__.py norch/ops/op.py norch/ops/_rows.py norch/ops/_operand.py norch/ops/_entry.py",
-    "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/saved.py "
-    "norch/autograd/record.py norch/autograd/inplace.py",
-    "engine": "norch/autograd/engine.py norch/autograd/broadcast.py norch/autograd/halves.py",
+    "record": "norch/autograd/node.py norch/autograd/derivative.py norch/autograd/saved.py norch/autograd/record.py",
+    "engine": "norch/autograd/engine.py norch/autograd/broadcast.py",
 }
 # Which devices there are, messages of errors, conversions of copies and of elements, the text of norch.h, what only
 # devices have, memory of others, copies between host and device, the system's calls; declarations of CPython, x[...],
 # sequences of tensors as arguments, the writer of C at build time, what norch.capture and norch.compile record,
 # norch.profiler, MPI's calls, shapes, numbers and arrays for Python.
-# Left out elsewhere: the choice of devices and instruction sets at load, no_grad() and the like, histories of views.
+# Left out elsewhere: the choice of devices and instruction sets at load, no_grad() and the like, histories of views,
+# writes in place, gradients of halves, and the families of norch_families.h.
 NOT_TRUNK = (
     "csrc/core/backend.c csrc/core/error.c csrc/core/convert.h csrc/core/library.c csrc/core/observer.c "
     "csrc/core/element.h csrc/core/element.c csrc/core/device.h csrc/core/wrap.c "
@@ -27,7 +27,8 @@ NOT_TRUNK = (
     "csrc/python/getitem.c csrc/python/columns.h csrc/python/make_calls.py csrc/python/dlpack.c "
     "csrc/python/capture csrc/python/profile.c csrc/python/guard.c csrc/python/lookup.c "
     "csrc/python/holder.c csrc/python/holder.h csrc/python/mpi.c csrc/python/lapack.c "
-    "csrc/python/attributes.c csrc/python/arrays.c csrc/python/values.c csrc/python/batched.c"
+    "csrc/python/attributes.c csrc/python/arrays.c csrc/python/values.c csrc/python/batched.c "
+    "csrc/python/view_history.c csrc/python/record_view.c"
 )
 
 # Files of these families, by the beginning of their names, may run too: the engine copies gradients and makes the first

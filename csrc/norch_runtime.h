@@ -9,7 +9,7 @@
 
 /* ---- the library ---------------------------------------------------------------------------- */
 
-/* The text of both headers without comments, and a hash of all that a plugin is compiled with: these headers, the
+/* The text of the public headers without comments, and a hash of all that a plugin is compiled with: these headers, the
  * tables, core/backend.h, device.h and families/. */
 const char *norch_header(void);
 uint64_t norch_abi(void);
@@ -23,7 +23,7 @@ int32_t norch_last_error_kind(void);
  * Returns the type of tensors, NULL without Python. norch_set_class sets the subclass of it that results get. */
 void *norch_bind_python(const void *const *exceptions);
 void norch_set_class(void *type);
-/* The functions of both headers as builtins of Python, at a tenth of the cost of ctypes: the i-th and its name, NULL
+/* The functions of these headers as builtins of Python, at a tenth of the cost of ctypes: the i-th and its name, NULL
  * past the end. */
 void *norch_call(int64_t i);
 const char *norch_call_name(int64_t i);

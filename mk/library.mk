@@ -5,7 +5,7 @@ OBJECTS := $(SOURCES:csrc/%.c=$(BUILD)/%.o) \
     $(foreach isa,$(ISAS),$(ISA_SOURCES:csrc/%.c=$(BUILD)/%.$(isa).o))
 
 # The public C API. The ABI number is a hash of these files: a plugin built from others is refused.
-HEADERS := csrc/norch.h csrc/norch_runtime.h
+HEADERS := csrc/norch.h csrc/norch_families.h csrc/norch_runtime.h
 ABI_FILES := $(HEADERS) csrc/ops.def csrc/complex.def csrc/optim.def csrc/dtypes.def csrc/families.def csrc/core/backend.h \
     csrc/core/device.h csrc/core/dtype.h csrc/core/fields.h csrc/core/optable.h csrc/core/plan.h $(sort $(wildcard csrc/families/*.h))
 ABI = 0x$(shell cat $(ABI_FILES) | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-16)ull

@@ -2,7 +2,7 @@
 #include "../norch_runtime.h"
 #include "device.h"
 
-/* The Makefile makes header.inc, the text of norch.h and norch_runtime.h as string literals, and defines NORCH_ABI. */
+/* The Makefile makes header.inc, the text of the public headers as string literals, and defines NORCH_ABI. */
 static const char header_text[] =
 #include "header.inc"
     ;

@@ -3,7 +3,7 @@
 #define NR_FAMILIES_SAMPLE_H
 
 #include "../core/fields.h"
-#include "../norch.h"
+#include "../norch_families.h"
 
 /* x (images, channels, size[0], ...) at grid (images, points, axes), whose last axis has coordinates from -1 to 1, that
  * of the last axis of x first. FORWARD: y (images, channels, points). INPUT: the gradient of x into `x`, and GRID: that

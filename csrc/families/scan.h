@@ -4,6 +4,7 @@
 
 #include "../core/fields.h"
 #include "../core/plan.h"
+#include "../norch_families.h"
 
 /* n elements along one axis; the nest runs over the other axes, with operand 0 written and operand 1 read. step: bytes
  * from one element to the next, negative for a scan from the end. values, on the CPU only, or NULL: the running

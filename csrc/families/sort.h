@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include "../core/fields.h"
 #include "../core/plan.h"
+#include "../norch_families.h"
 
 /* NR_ARGSORT: writes the int64 indices of the first `count` of n elements in ascending order (or descending) to operand
  * 0, and these elements to operand 2; either may be missing (data NULL). NR_SEARCH: the insertion index of each element

@@ -6,6 +6,7 @@
 #include "../core/check.h"
 #include "../core/dispatch.h"
 #include "../core/memory.h"
+#include "../norch_families.h"
 
 /* arguments */
 /* An output has this shape, and the dtype and device of x. */

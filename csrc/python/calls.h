@@ -51,9 +51,10 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * than integers, slices, ... and None. to_dlpack(x, versioned, copied): a capsule; from_dlpack(capsule): (a tensor,
  * whether its memory is read-only).
  * guard_class(): a new class, the base of context managers that restore a setting; call_locked() (guard.c). modes()
- * (modes.c). node_class() to view_class(): node.c; gradients(): gradients.c; operation(), bind_numbers(),
- * bind_outliving(), set_parameter(): calls.c; method(): method.c. set_batched(), sample_of(): for vmap (batched.c).
- * ordinary_lookup(): lookup.c. mpi_all_reduce(): mpi.c. lapack(): lapack.c. */
+ * (modes.c). node_class() to bump(): node.c, those of views: view_history.c and record_view.c; gradients():
+ * gradients.c; operation(), bind_numbers(), bind_outliving(), set_parameter(): calls.c; method(): method.c.
+ * set_batched(), sample_of(): for vmap (batched.c). ordinary_lookup(): lookup.c. mpi_all_reduce(): mpi.c. lapack():
+ * lapack.c. */
 #define NR_TENSOR_CALLS(ROW) \
     ROW(item)                \
     ROW(to_list)             \

@@ -14,13 +14,7 @@
 
 static void *base_class; /* of nodes */
 static void *counter;    /* the iterator of sequence numbers */
-/* refresh(x) takes a view again from its base; view_of(x, step, arguments) is the _view of a view of a view; severed
- * and unrecorded are the _view of views taken under no_grad(). */
-static void *refresh, *view_of, *severed, *unrecorded;
-static void *history;    /* history(node): the history of the result that the node saved */
 static void *packed;     /* packed(saved), once there were hooks on saved tensors; else NULL */
-static void *view_class; /* of the _view of tensors */
-enum { VIEW_BASE, VIEW_STEPS, VIEW_NODE };
 
 static void *attribute(void **name, const char *text, void *object) {
     if (!*name && !(*name = PyUnicode_InternFromString(text))) return NULL;
@@ -90,50 +84,26 @@ NR_BUILTIN(node_class) {
     return Py_XNewRef(base_class);
 }
 
-static void replace(void **at, void *object) {
-    void *before = *at;
-    *at = object == NR_NONE ? NULL : Py_NewRef(object);
-    if (before) Py_DecRef(before);
-}
-
-/* For all threads. bind_views(refresh, view_of, SEVERED, UNRECORDED, history): of view_history.py and saved.py.
- * pack_saved(packed or None): of saved_hooks.py. */
-NR_BUILTIN(bind_views) {
-    if (!nr_counted("bind_views", 5, n)) return NULL;
-    void **all[] = {&refresh, &view_of, &severed, &unrecorded, &history};
-    for (int i = 0; i < 5; i++) replace(all[i], args[i]);
-    return Py_NewRef(NR_NONE);
-}
-
+/* pack_saved(packed or None), of saved_hooks.py: for all threads. */
 NR_BUILTIN(pack_saved) {
     if (!nr_counted("pack_saved", 1, n)) return NULL;
-    replace(&packed, args[0]);
+    void *before = packed;
+    packed = args[0] == NR_NONE ? NULL : Py_NewRef(args[0]);
+    if (before) Py_DecRef(before);
     return Py_NewRef(NR_NONE);
 }
 
 /* ---- edges ------------------------------------------------------------------------------------------------------- */
 
-/* Whether the history of a view is that of its base as it is now. Some views have no base (view_history.py). */
-static bool is_current(const nr_holder *view) {
-    const void *base = view->held[VIEW_BASE];
-    if (view->object.type != view_class || !base || !nr_is_tensor(base)) return true;
-    return ((const norch_tensor *)base)->node == view->held[VIEW_NODE];
-}
-
-/* The node that the gradient of x goes to, or None: a new reference; NULL on failure. */
-static void *edge_of(norch_tensor *x) {
-    if (x->view != NR_NONE && !is_current(x->view)) {
-        void *done = PyObject_CallFunctionObjArgs(refresh, x, NULL);
-        if (!done) return NULL;
-        Py_DecRef(done);
-    }
+void *nr_edge_of(norch_tensor *x) {
+    if (x->view != NR_NONE && !nr_refresh_view(x)) return NULL;
     return Py_NewRef(x->node);
 }
 
 /* gradient_edge(x) */
 NR_BUILTIN(gradient_edge) {
     if (!nr_counted("gradient_edge", 1, n)) return NULL;
-    return nr_is_tensor(args[0]) ? edge_of(args[0]) : (nr_refuse("gradient_edge", "a tensor", args[0]), NULL);
+    return nr_is_tensor(args[0]) ? nr_edge_of(args[0]) : (nr_refuse("gradient_edge", "a tensor", args[0]), NULL);
 }
 
 /* The edges of inputs as a tuple, and the bits of those that are not None, the first input's the highest. NULL without
@@ -147,7 +117,7 @@ static void *edges_of(void *const *inputs, int64_t n, int64_t *wanted) {
     void *edges = any ? PyTuple_New(n) : NULL;
     *wanted = 0;
     for (int64_t i = 0; edges && i < n; i++) {
-        void *edge = inputs[i] == NR_NONE ? Py_NewRef(NR_NONE) : edge_of((norch_tensor *)inputs[i]);
+        void *edge = inputs[i] == NR_NONE ? Py_NewRef(NR_NONE) : nr_edge_of((norch_tensor *)inputs[i]);
         if (!edge || PyTuple_SetItem(edges, i, edge)) {
             Py_DecRef(edges);
             return NULL;
@@ -293,7 +263,7 @@ bool nr_is_node_class(void *class) {
     return PyType_GetFlags(((nr_object *)class)->type) & IS_CLASS && PyType_IsSubtype(class, base_class);
 }
 
-static bool takes_class(const char *name, void *class) {
+bool nr_takes_node_class(const char *name, void *class) {
     return nr_is_node_class(class) || nr_refuse(name, "a class of nodes", class);
 }
 
@@ -313,7 +283,7 @@ static int64_t items_of(const char *name, void *tuple, bool tensors, void **item
 NR_BUILTIN(record) {
     void *inputs[MOST_INPUTS], *others[MOST_INPUTS];
     if (n < 3 || n > 5) return nr_counted("record", 5, n), NULL;
-    if (!takes_class("record", args[0])) return NULL;
+    if (!nr_takes_node_class("record", args[0])) return NULL;
     if (!nr_is_tensor(args[1])) return nr_refuse("record", "a tensor", args[1]), NULL;
     const int64_t count = items_of("record", args[2], true, inputs);
     const int64_t others_count = n < 4 ? 0 : count < 0 ? -1 : items_of("record", args[3], false, others);
@@ -321,117 +291,6 @@ NR_BUILTIN(record) {
     const bool broadcast = n == 5 && PyObject_IsTrue(args[4]) == 1;
     if (!nr_grad_enabled()) return Py_NewRef(args[1]);
     return nr_record(Py_NewRef(args[1]), args[0], NULL, inputs, count, others, others_count, broadcast);
-}
-
-/* ---- views ------------------------------------------------------------------------------------------------------- */
-
-/* view_class(): the class of views, one for all calls, with the fields base, steps and node. */
-NR_BUILTIN(view_class) {
-    static nr_member members[] = {{"base", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_BASE]), 0, NULL},
-                                  {"steps", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_STEPS]), 0, NULL},
-                                  {"node", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_NODE]), 0, NULL},
-                                  {NULL, 0, 0, 0, NULL}};
-    (void)args, (void)n;
-    if (!view_class) view_class = nr_holder_class("norch.View", members, (nr_slot){0, NULL}, (nr_slot){0, NULL});
-    return Py_XNewRef(view_class);
-}
-
-static void *new_view(norch_tensor *x, void *step, void *arguments) {
-    nr_holder *view = PyType_GenericAlloc(view_class, 0);
-    void *steps = view ? PyTuple_New(4) : NULL, *one = steps ? PyLong_FromLongLong(1) : NULL;
-    if (!one) {
-        if (steps) Py_DecRef(steps);
-        if (view) Py_DecRef(view);
-        return NULL;
-    }
-    void *each[] = {Py_NewRef(NR_NONE), Py_NewRef(step), Py_NewRef(arguments), one};
-    for (int i = 0; i < 4; i++) PyTuple_SetItem(steps, i, each[i]);
-    view->held[VIEW_BASE] = Py_NewRef(x);
-    view->held[VIEW_STEPS] = steps;
-    view->held[VIEW_NODE] = Py_NewRef(x->node);
-    return view;
-}
-
-/* The _view of a view of x that is taken now; NULL on failure. */
-static void *view_now(norch_tensor *x, void *step, void *arguments) {
-    if (nr_grad_enabled())
-        return x->view == NR_NONE ? new_view(x, step, arguments)
-                                  : PyObject_CallFunctionObjArgs(view_of, x, step, arguments, NULL);
-    void *edge = x->view == severed ? NULL : edge_of(x);
-    if (!edge && x->view != severed) return NULL;
-    void *view = edge == NR_NONE ? unrecorded : severed;
-    if (edge) Py_DecRef(edge);
-    return Py_NewRef(view);
-}
-
-void *nr_mark_of_view(const norch_tensor *x) {
-    return x->view == NR_NONE ? NULL : Py_NewRef(x->view == severed ? severed : unrecorded);
-}
-
-void nr_set_view(norch_tensor *x, void *view) {
-    void *before = x->view;
-    x->view = Py_NewRef(view);
-    Py_DecRef(before);
-}
-
-/* record_view(node_class, out, x, step, arguments, is_view): out, the view step(x, *arguments), with its node, whose
- * other values are step and arguments. is_view: whether out shares the elements of x; it may be left out. */
-NR_BUILTIN(record_view) {
-    if (n != 6 && !nr_counted("record_view", 5, n)) return NULL;
-    if (!takes_class("record_view", args[0])) return NULL;
-    for (int i = 1; i < 3; i++)
-        if (!nr_is_tensor(args[i])) return nr_refuse("record_view", "a tensor", args[i]), NULL;
-    norch_tensor *x = (norch_tensor *)args[2], *out = Py_NewRef(args[1]);
-    const bool is_view = n == 5 || PyObject_IsTrue(args[5]) == 1;
-    if (is_view && !nr_share_version(x, out)) return NULL;
-    if (nr_grad_enabled()) out = nr_record(out, args[0], NULL, args + 2, 1, args + 3, 2, false);
-    if (!out || !is_view) return out;
-    void *view = view_now(x, args[3], args[4]), *before = out->view;
-    if (!view) {
-        norch_release(out);
-        return NULL;
-    }
-    out->view = view;
-    Py_DecRef(before);
-    return out;
-}
-
-/* The view step(x, dim, start, stop, 1) of args, those of record_parts(). */
-static void *record_part(void *const *args, int64_t dim, int64_t start, int64_t stop) {
-    const int64_t numbers[] = {dim, start, stop, 1};
-    norch_tensor *part = norch_slice(args[1], dim, start, stop, 1);
-    void *arguments = part ? PyTuple_New(4) : NULL;
-    for (nr_ssize i = 0; arguments && i < 4; i++) {
-        void *number = PyLong_FromLongLong(numbers[i]);
-        if (number && PyTuple_SetItem(arguments, i, number) == 0) continue;
-        Py_DecRef(arguments);
-        arguments = NULL;
-    }
-    void *const passed[] = {args[0], part, args[1], args[2], arguments};
-    void *out = arguments ? nr_py_record_view(NULL, passed, 5) : NULL;
-    if (arguments) Py_DecRef(arguments);
-    if (part) norch_release(part);
-    return out;
-}
-
-/* record_parts(node_class, x, step, dim, sizes): a tuple of views of x, of the given sizes, one behind the other along
- * dim. step is the function of slices. */
-NR_BUILTIN(record_parts) {
-    if (!nr_counted("record_parts", 5, n) || !takes_class("record_parts", args[0])) return NULL;
-    if (!nr_take_tensor("record_parts", args[1])) return NULL; /* a recording learns which tensor the parts see */
-    const int64_t dim = PyLong_AsLongLong(args[3]);
-    const nr_ssize count = PyErr_Occurred() ? -1 : PyTuple_Size(args[4]);
-    void *out = count < 0 ? NULL : PyTuple_New(count);
-    int64_t start = 0;
-    for (nr_ssize i = 0; out && i < count; i++) {
-        const int64_t size = PyLong_AsLongLong(PyTuple_GetItem(args[4], i));
-        void *part = PyErr_Occurred() ? NULL : record_part(args, dim, start, start + size);
-        start += size;
-        if (part && PyTuple_SetItem(out, i, part) == 0) continue;
-        Py_DecRef(out);
-        out = NULL;
-    }
-    return out;
 }
 
 /* is_recorded(inputs): whether this thread records, and one of the inputs, tensors or None, has a gradient. */
@@ -449,7 +308,7 @@ NR_BUILTIN(is_recorded) {
 
 /* node_of(node_class, edges, metas, saved): makes a node without record(). */
 NR_BUILTIN(node_of) {
-    if (!nr_counted("node_of", 4, n) || !takes_class("node_of", args[0])) return NULL;
+    if (!nr_counted("node_of", 4, n) || !nr_takes_node_class("node_of", args[0])) return NULL;
     nr_holder *node = make_node(args[0]);
     void *saved = node ? Py_NewRef(args[3]) : NULL;
     if (saved && packed && saved != NR_NONE) {
@@ -501,7 +360,7 @@ void *nr_saved_by(nr_holder *node) {
 void *nr_result_of(nr_holder *node, void *saved) {
     if (!nr_grad_enabled()) return Py_NewRef(saved);
     norch_tensor *out = alias_of(saved);
-    void *of = out ? PyObject_CallFunctionObjArgs(history, node, NULL) : NULL;
+    void *of = out ? nr_history_of(node) : NULL;
     if (of)
         set_node(out, of);
     else if (out)

@@ -29,14 +29,29 @@ norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, v
 void *nr_saved_by(nr_holder *node);
 void *nr_result_of(nr_holder *node, void *saved);
 bool nr_is_node_class(void *class);
+bool nr_takes_node_class(const char *name, void *class); /* raises for another class */
+/* The node that the gradient of x goes to, or None: a new reference; NULL on failure. */
+void *nr_edge_of(norch_tensor *x);
 
 /* Sets the version counter that all tensors over a storage share (norch/_tensor/handle.py) to the number `time`. */
 bool nr_note_write(norch_tensor *x, void *time);
+/* Lets view, made of base, share its version counter; on failure the view is released. */
+bool nr_share_version(norch_tensor *base, norch_tensor *view);
+
+/* ---- views: view_history.c ---------------------------------------------------------------------------------------- */
+
+/* Takes x, a view, again from its base if the history of that has changed. */
+bool nr_refresh_view(norch_tensor *x);
+/* The history of the result that the node saved, a new reference. */
+void *nr_history_of(nr_holder *node);
 /* The object that marks views that a replay takes of the same tensor as x, which may be a view;
  * NULL: none. A new reference. */
 void *nr_mark_of_view(const norch_tensor *x);
 void nr_set_view(norch_tensor *x, void *view);
-/* Lets view, made of base, share its version counter; on failure the view is released. */
-bool nr_share_version(norch_tensor *base, norch_tensor *view);
+/* The field `view` of the view step(x, *arguments), a new reference: with its history; and of one that is taken while
+ * nothing is recorded, and loses the gradient of x if that has one. */
+void *nr_new_view(norch_tensor *x, void *step, void *arguments);
+void *nr_view_without_history(bool loses_gradient);
+bool nr_is_severed(const norch_tensor *x);
 
 #endif

@@ -1,4 +1,4 @@
-"""Reads the bindings of the C library from the text of its headers, norch.h and norch_runtime.h, which it carries."""
+"""Reads the bindings of the C library from the text of its public headers, csrc/norch*.h, which it carries."""
 
 from __future__ import annotations
 

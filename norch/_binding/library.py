@@ -1,6 +1,6 @@
 """The binding to the C library. Only this file, _binding/header.py and _binding/buffers.py use ctypes.
 
-Every function of csrc/norch.h and norch_runtime.h is an attribute of ``lib``, under its name in C. The struct, the
+Every function of the public headers, csrc/norch*.h, is an attribute of ``lib``, under its name in C. The struct, the
 constants and the signatures are read from the text of these headers (_binding/header.py): there is no second copy.
 
 A C tensor is the Python object that users hold (csrc/python/object.c). Calls with tensors are builtin functions of the

@@ -77,7 +77,7 @@ def apply_steps(x: Any, steps: Steps | None) -> Any:
 
 
 def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
-    """The View of step(x, *arguments), x being a view; csrc/python/node.c makes those of other tensors."""
+    """The View of step(x, *arguments), x being a view; csrc/python/view_history.c makes those of other tensors."""
     through, view = x._view, View()
     steps: Any = through.steps
     if steps is None:

@@ -232,7 +232,7 @@ def _chain_text(number: int) -> str | None:
 
 # ---- streams and events ---------------------------------------------------------------------------------------------
 
-# What norch_device_stream and norch_device_event do (csrc/norch.h).
+# What norch_device_stream and norch_device_event do (csrc/norch_runtime.h).
 _MAKE_STREAM, _CURRENT_STREAM, _USE_STREAM, _WAIT_FOR_STREAM, _QUERY_STREAM, _STREAM_HANDLE = range(6)
 _MAKE, _RECORD, _WAIT, _QUERY, _TIME, _FREE, _HOLD = range(7)
 

@@ -8,6 +8,7 @@
 #include "../../csrc/core/dispatch.h"
 #include "../../csrc/families/index.h"
 #include "../../csrc/families/random.h"
+#include "../../csrc/norch_families.h"
 
 #define MOST 8
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../csrc/norch_runtime.h"
+#include "../../csrc/norch_families.h"
 
 #define N 512
 

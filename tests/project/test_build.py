@@ -35,7 +35,7 @@ def make(*arguments, **variables):
 
 def header():
     """The public C API."""
-    return "".join((ROOT / "csrc" / name).read_text() for name in ("norch.h", "norch_runtime.h"))
+    return "".join((ROOT / "csrc" / name).read_text() for name in ("norch.h", "norch_families.h", "norch_runtime.h"))
 
 
 def declared():

@@ -26,7 +26,7 @@ from ...ops.resample import IN_PAGES
 from ...tensor import Tensor
 from ..functional._vision import cubic_weights
 
-_MODES = ("bilinear", "nearest", "bicubic")  # by number, as in norch.h
+_MODES = ("bilinear", "nearest", "bicubic")  # by number, as in norch_families.h
 _PADDINGS = ("zeros", "border", "reflection")
 
 
