@@ -158,15 +158,15 @@ def empty_storage(count: int) -> Storage:
     return Storage(lib.norch_empty((count,), uint8.code, (CPU.code, 0)))
 
 
-_known: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()  # by address
+_by_address: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()  # by address
 
 
 def storage_of(x: Any) -> Storage:
     """The Storage of x: the same object as long as it is referenced."""
     whole = lib.norch_view_storage(x)
-    found = _known.get(whole._address)
+    found = _by_address.get(whole._address)
     if found is None or not lib.norch_shares_storage(found.elements, whole):
-        found = _known[whole._address] = Storage(whole)
+        found = _by_address[whole._address] = Storage(whole)
     whole._version_counter = version_counter_of(x)
     return found
 

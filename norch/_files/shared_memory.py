@@ -73,12 +73,12 @@ class Block:
 # ---- tensors in shared memory ----------------------------------------------------------------------------------------
 
 _shared: weakref.WeakValueDictionary[int, Block] = weakref.WeakValueDictionary()  # that hold one storage, by address
-_known: weakref.WeakValueDictionary[Any, Block] = weakref.WeakValueDictionary()  # the same, by identity
+_by_identity: weakref.WeakValueDictionary[Any, Block] = weakref.WeakValueDictionary()  # the same, by identity
 
 
 def _noted(block: Block, identity: Any) -> Block:
     block.identity = identity
-    _known[identity] = _shared[block.address] = block
+    _by_identity[identity] = _shared[block.address] = block
     return block
 
 
@@ -173,7 +173,7 @@ def reduce_storage(storage: Storage) -> tuple[Any, ...]:
 def received(sent: Any, count: int, identity: Any) -> Storage:
     """The storage whose block another process has sent; the same block is mapped once."""
     handle = sent.detach()
-    block = _known.get(identity)
+    block = _by_identity.get(identity)
     if block is None:
         block = _noted(Block(count, handle), identity)
     elif block.handle != handle:

@@ -24,7 +24,7 @@ class Source:
     def read(self, count: int) -> bytes:
         """The next count bytes; fewer only where the file ends. Memory is taken as they come, never for all before."""
         pieces: list[bytes] = []
-        while count > 0 and (piece := self._some(min(count, PIECE))):
+        while count > 0 and (piece := self._read_once(min(count, PIECE))):
             pieces.append(piece)
             count -= len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -32,7 +32,7 @@ class Source:
     def readline(self) -> bytes:
         """The next line."""
         line = bytearray()
-        while not line.endswith(b"\n") and (byte := self._some(1)):
+        while not line.endswith(b"\n") and (byte := self._read_once(1)):
             line += byte
         return bytes(line)
 
@@ -44,7 +44,7 @@ class Source:
         checksum, self.checksum = self.checksum, before
         return storage, checksum
 
-    def _some(self, count: int) -> bytes:
+    def _read_once(self, count: int) -> bytes:
         piece = self._read(count)
         if piece is None:
             raise BlockingIOError("load: the file has no bytes yet, and does not wait for them")

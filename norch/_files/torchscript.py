@@ -43,7 +43,7 @@ class ScriptState(OrderedDict[str, Any]):
     constants: list[Any]
 
 
-def _given(data: Any, *_: Any) -> Any:
+def _unchanged(data: Any, *_: Any) -> Any:
     return data
 
 
@@ -55,13 +55,13 @@ class ScriptReader(Reader):
 
     def __init__(self, archive: Archive, where: Device | Chosen | None, trusting: bool):
         super().__init__(archive, where, trusting)
-        self.calls = {**self.calls, _given: (object, object)}
+        self.calls = {**self.calls, _unchanged: (object, object)}
         self.classes: dict[tuple[str, str], type[ScriptObject]] = {}
         self.texts: dict[str, dict[str, tuple[str, ...]]] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch.jit._pickle" and name in LISTS:
-            return _given
+            return _unchanged
         if module.partition(".")[0] != "__torch__":
             return super().find_class(module, name)
         if (cls := self.classes.get((module, name))) is None:

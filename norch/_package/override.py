@@ -290,8 +290,10 @@ def _let_look(function: FunctionType, public: Any) -> None:
 
 def _looking(public: Any) -> Any:
     if public.__name__ == "einsum":  # as PyTorch passes it: the operands one by one
-        return lambda given, named: overridden(
-            public, (given[0], *given[1]) if len(given) == 2 and isinstance(given[1], (list, tuple)) else given, named
+        return lambda args, named: overridden(
+            public,
+            (args[0], *args[1]) if len(args) == 2 and isinstance(args[1], (list, tuple)) else args,
+            named,
         )
     return lambda arguments, named: overridden(public, arguments, named)
 

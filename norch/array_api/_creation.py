@@ -56,10 +56,10 @@ def linspace(
 
 
 def _of_shape(make: Any, contents: str) -> Any:
-    def made(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    def create_array(shape: int | tuple[int, ...], *, dtype: DType | None = None, device: Any = None) -> Tensor:
         return make(shape, dtype=dtype, device=device)
 
-    return named_function(made, make.__name__, f"An array of {contents}.")
+    return named_function(create_array, make.__name__, f"An array of {contents}.")
 
 
 empty, zeros = _of_shape(create.empty, "any values"), _of_shape(create.zeros, "zeros")
@@ -72,10 +72,10 @@ def full(shape: int | tuple[int, ...], fill_value: Any, *, dtype: DType | None =
 
 
 def _like(make: Any, contents: str) -> Any:
-    def made(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
+    def create_array(x: Tensor, /, *, dtype: DType | None = None, device: Any = None) -> Tensor:
         return make(x, dtype=dtype, device=device)
 
-    return named_function(made, make.__name__, f"An array of the shape of x, of {contents}.")
+    return named_function(create_array, make.__name__, f"An array of the shape of x, of {contents}.")
 
 
 empty_like, zeros_like = _like(create.empty_like, "any values"), _like(create.zeros_like, "zeros")

@@ -36,13 +36,13 @@ _NAMES_OF = {
 # Values that the class of a node implies: x**2 and x**3 are operations of their own here.
 _CONSTANTS = {"Cube": {"exponent": 3}, "Square": {"exponent": 2}}
 
-_known: dict[Any, dict[str, int]] = {}
+_positions: dict[Any, dict[str, int]] = {}
 
 
 def saved_positions(node_class: Any) -> dict[str, int]:
     """{PyTorch's name: position in node._saved} of what a gradient needs."""
-    if node_class in _known:
-        return _known[node_class]
+    if node_class in _positions:
+        return _positions[node_class]
     plan = node_class.save_plan
     needed = {name for names in plan.needed for name in names}
     names = _NAMES | _NAMES_OF.get(node_class.__name__, {})
@@ -51,7 +51,7 @@ def saved_positions(node_class: Any) -> dict[str, int]:
         bare = name.removesuffix("_meta")
         if name in needed and bare in names:
             positions[names[bare] + "_sym_sizes" * (bare != name)] = position
-    _known[node_class] = positions
+    _positions[node_class] = positions
     return positions
 
 

@@ -47,9 +47,9 @@ mkldnn.__dict__.update(enabled=False, deterministic=True, allow_tf32=False)
 
 def _flags_of(library: SimpleNamespace, defaults: dict[str, Any]) -> Any:
     @contextmanager
-    def flags(*given: Any, **named: Any) -> Iterator[None]:
+    def flags(*values: Any, **named: Any) -> Iterator[None]:
         """Sets the flags of the library, which have no effect, and restores them at the end of the `with`."""
-        settings = dict(zip(defaults, given, strict=False))
+        settings = dict(zip(defaults, values, strict=False))
         if unknown := named.keys() - defaults.keys() | named.keys() & settings.keys():
             raise TypeError(f"flags: got {', '.join(sorted(unknown))!r} twice, or there is no such flag")
         before = dict(vars(library))

@@ -178,11 +178,11 @@ class DistributedDataParallel(Module):
         all_of = self.process_group
         of_ranks = all_of.watch.run(("DistributedDataParallel",), all_of.comm.allgather, mine)
         for rank, theirs in zip(all_of.ranks, of_ranks, strict=True):
-            for own, other in zip(of_ranks[0], theirs):
-                if own != other:
+            for first, other in zip(of_ranks[0], theirs):
+                if first != other:
                     raise ShapeError(
-                        f"DistributedDataParallel: parameter {own[0]!r} of rank {all_of.ranks[0]} is "
-                        f"{own[2]} {own[1]}; on rank {rank}, {other[0]!r} is {other[2]} {other[1]}"
+                        f"DistributedDataParallel: parameter {first[0]!r} of rank {all_of.ranks[0]} is "
+                        f"{first[2]} {first[1]}; on rank {rank}, {other[0]!r} is {other[2]} {other[1]}"
                     )
             if len(theirs) != len(of_ranks[0]):
                 raise ShapeError(

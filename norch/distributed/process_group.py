@@ -300,9 +300,9 @@ def _debugs() -> bool:
     return os.environ.get("NORCH_DISTRIBUTED_DEBUG", "0") not in ("", "0")
 
 
-def _noted(made: ProcessGroup) -> ProcessGroup:
-    _groups.append(made)
-    return made
+def _noted(process_group: ProcessGroup) -> ProcessGroup:
+    _groups.append(process_group)
+    return process_group
 
 
 def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str], device: Any) -> ProcessGroup:

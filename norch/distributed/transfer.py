@@ -134,7 +134,7 @@ class Call:
             link.call(operation, method, *arguments)
         else:
             _aside(lambda: link.call(operation, method, *arguments))
-            self.record(method, arguments, done, lambda given: link.call(operation, method, *given))
+            self.record(method, arguments, done, lambda tensors: link.call(operation, method, *tensors))
         for x in done:
             x.finish()
         return None
@@ -147,8 +147,8 @@ class Call:
         if lib.norch_recording():
             slot = work._replayed = _Replayed()
 
-            def begin(given: Sequence[Any]) -> None:
-                slot.request = link.begin(operation, method, *given)
+            def begin(tensors: Sequence[Any]) -> None:
+                slot.request = link.begin(operation, method, *tensors)
 
             if self.record(f"begin {method}", arguments, done, begin):
                 here.trace.unfinished.add(work)

@@ -90,11 +90,11 @@ def holds_caches(x: ComputesWide) -> bool:
     )
 
 
-def rounded_once(function: Any, *given: Any, finite: bool = False) -> Any:
-    """function(*given) of halves as float32, in the dtype that the given floats promote to. finite: what would be
+def rounded_once(function: Any, *operands: Any, finite: bool = False) -> Any:
+    """function(*operands) of halves as float32, in the dtype that the floats promote to. finite: what would be
     rounded to infinity is the largest number."""
     copies: dict[int, tuple[Any, Any]] = {}
-    wide = [_widened(x, copies) for x in given]
+    wide = [_widened(x, copies) for x in operands]
     kind = DTYPES[lib.norch_result_type(tuple(x for x, _ in copies.values() if isinstance(x, Tensor)))]
     for _, copy in copies.values():
         if isinstance(copy, ComputesWide) and kind.itemsize == 2:
@@ -120,7 +120,7 @@ def _widened(x: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
     elif isinstance(x, ComputesWide):
         result = object.__new__(type(x))
         copies[id(x)] = x, result
-        names = x._given() if hasattr(x, "_given") else ()
+        names = x._parameter_names() if hasattr(x, "_parameter_names") else ()
         for name, value in x.__dict__.items():
             if name in names or not isinstance(getattr(type(x), name, None), functools.cached_property):
                 result.__dict__[name] = _widened(value, copies)  # cached properties are computed again, of these

@@ -162,7 +162,7 @@ def _registered(type_p: type, type_q: type, cross_entropy: Any) -> None:
 
 
 def _infinite(p: Any, q: Any) -> Tensor:
-    return full_like(getattr(p, p._given()[0]) + getattr(q, q._given()[0]), math.inf)
+    return full_like(getattr(p, p._parameter_names()[0]) + getattr(q, q._parameter_names()[0]), math.inf)
 
 
 for _q, _formula, _families in FINITE:

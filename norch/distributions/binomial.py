@@ -42,7 +42,7 @@ class Binomial(ByProbs):
         self.__dict__[self._by], self.total_count = parameter, count.type_as(parameter)
         super().__init__(parameter.shape, validate_args=validate_args)
 
-    def _given(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         return [self._by, "total_count"]
 
     @property

@@ -47,7 +47,7 @@ class Distribution(ComputesWide):
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            for name in self._given():
+            for name in self._parameter_names():
                 if not is_dependent(constraint := self.arg_constraints[name]):
                     self._check(name, getattr(self, name), constraint)
 
@@ -58,7 +58,7 @@ class Distribution(ComputesWide):
             raise ValueError(f"set_default_validate_args: expected a bool, not {value!r}")
         Distribution._validate_args = value
 
-    def _given(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         """The names of the parameters that were given to the constructor, and not computed from others when read."""
         lazy, state = cached_property, self.__dict__
         return [x for x in self.arg_constraints if x in state or not isinstance(getattr(type(self), x, None), lazy)]
@@ -152,7 +152,7 @@ class Distribution(ComputesWide):
     def expand(self: D, batch_shape: Iterable[int], _instance: Any = None) -> D:
         """The distribution with its batch_shape broadcast to another one, without a copy."""
         rank, wanted = len(self.batch_shape), tuple(batch_shape)
-        parameters = {name: getattr(self, name) for name in self._given()}
+        parameters = {name: getattr(self, name) for name in self._parameter_names()}
         wide = {name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in parameters.items()}
         # A class of a program may have another constructor: it passes the object that it has made.
         cls = type(self) if _instance is None else declared(type(self))
@@ -164,11 +164,11 @@ class Distribution(ComputesWide):
         """The arguments of the constructor that are no parameters."""
         return {}
 
-    def _filled(self, made: Any, instance: Any) -> Any:
-        """made; or instance, which takes its attributes."""
+    def _filled(self, result: Any, instance: Any) -> Any:
+        """result; or instance, which takes its attributes."""
         if instance is None:
-            return made
-        instance.__dict__.update(made.__dict__)
+            return result
+        instance.__dict__.update(result.__dict__)
         return instance
 
     def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
@@ -188,25 +188,25 @@ class Distribution(ComputesWide):
     def _noise(self, draw: Any, shape: Iterable[int]) -> Tensor:
         """A draw of rand() or randn(), on the device of the parameters, in their dtype or float32, if that is wider:
         what is computed with it is rounded to their dtype by _rounded()."""
-        like = getattr(self, self._given()[0])
+        like = getattr(self, self._parameter_names()[0])
         if not like.dtype.is_floating_point:
             raise DTypeError(f"{self._name()}: draws need parameters of a float dtype, not {like.dtype.name}")
         return draw(shape, dtype=promote_types(like.dtype, float32), device=like.device)
 
     def _rounded(self, drawn: Tensor) -> Tensor:
         """What is computed of _noise() in the dtype of the parameters."""
-        return drawn.to(getattr(self, self._given()[0]).dtype)
+        return drawn.to(getattr(self, self._parameter_names()[0]).dtype)
 
     def _finite(self, drawn: Tensor) -> Tensor:
         """The same, where rounding could give infinity: the largest number."""
-        most = finfo(getattr(self, self._given()[0]).dtype).max
+        most = finfo(getattr(self, self._parameter_names()[0]).dtype).max
         return self._rounded(drawn.clamp(-most, most))
 
     def _tensor(self, value: Operand) -> Tensor:
         """value as a tensor; a number gets the dtype and the device of the parameters."""
         if isinstance(value, Tensor):
             return value
-        like = getattr(self, self._given()[0])
+        like = getattr(self, self._parameter_names()[0])
         return as_tensor(value, dtype=like.dtype, device=like.device)
 
     def _validate_sample(self, value: Operand) -> Tensor:
@@ -223,7 +223,7 @@ class Distribution(ComputesWide):
         return x
 
     def __repr__(self) -> str:
-        parameters = {name: getattr(self, name) for name in self._given()}
+        parameters = {name: getattr(self, name) for name in self._parameter_names()}
         shown = [
             f"{name}: {x.item() if x.numel() == 1 and not isinstance(x, BatchedBase) else x.shape}"
             for name, x in parameters.items()
@@ -262,7 +262,7 @@ class ByProbs(Distribution):
         self._by = "logits" if probs is None else "probs"
         return logits if probs is None else probs
 
-    def _given(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         return [self._by]
 
     @cached_property

@@ -118,7 +118,7 @@ class MultivariateNormal(ByCovariance):
             factor: Any = ByCovariance._unbroadcasted_scale_tril
             self._unbroadcasted_scale_tril = factor.func(self)
 
-    def _given(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         return ["loc", self._by]
 
     @property

@@ -41,7 +41,7 @@ class NegativeBinomial(ByProbs):
         self.__dict__[self._by], self.total_count = parameter, self.total_count.type_as(parameter)
         super().__init__(parameter.shape, validate_args=validate_args)
 
-    def _given(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         return ["total_count", self._by]
 
     @property

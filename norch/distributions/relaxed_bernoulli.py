@@ -52,8 +52,8 @@ class Relaxed(TransformedDistribution):
     has_rsample = True
     base_dist: Any
 
-    def _given(self) -> list[str]:
-        return self.base_dist._given()
+    def _parameter_names(self) -> list[str]:
+        return self.base_dist._parameter_names()
 
     @property
     def temperature(self) -> Tensor:

@@ -60,7 +60,7 @@ class Wishart(ByCovariance):
         if self._validate_args and not holds(self.df > n - 1):
             raise ArgumentError(f"Wishart: df must be more than {n - 1} for matrices of {n} rows")
 
-    def _given(self) -> list[str]:
+    def _parameter_names(self) -> list[str]:
         return ["df", self._by]
 
     @property

@@ -78,9 +78,9 @@ def _by_pocketfft(inner: Any) -> _Transforms:
 def _by_functions(found: Any) -> _Transforms:
     """Those of scipy.fft or numpy.fft, in the precision of the array: NumPy before 2 knows float64 alone."""
 
-    def alike(a: Any, made: Any) -> Any:
+    def alike(a: Any, out: Any) -> Any:
         bytes_of_part = a.real.dtype.itemsize
-        return made.astype(f"c{2 * bytes_of_part}" if made.dtype.kind == "c" else f"f{bytes_of_part}", copy=False)
+        return out.astype(f"c{2 * bytes_of_part}" if out.dtype.kind == "c" else f"f{bytes_of_part}", copy=False)
 
     return (
         lambda a, axes, inverse, norm: alike(a, (found.ifftn if inverse else found.fftn)(a, axes=axes, norm=norm)),

@@ -194,9 +194,9 @@ class Tracer(TracerBase):
             for name, param in list(module._parameters.items()):
                 full = f"{path}.{name}" if path else name
                 if isinstance(param, Parameter) and module.__dict__.get(name) is param:
-                    known = self._tensors.get(id(param), full)
-                    proxy = cache.setdefault(known, ParameterProxy(self, known, param))
-                    module.__dict__[name] = self.getattr(known, proxy, cache)
+                    target = self._tensors.get(id(param), full)
+                    proxy = cache.setdefault(target, ParameterProxy(self, target, param))
+                    module.__dict__[name] = self.getattr(target, proxy, cache)
                     restore.append(functools.partial(module.__dict__.__setitem__, name, param))
         for (_, name), names in _wrapped.items():
             found = names.get(name, getattr(builtins, name, None))

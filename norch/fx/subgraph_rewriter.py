@@ -22,24 +22,24 @@ def _graph_of(x: Any) -> Graph:
     return x if isinstance(x, Graph) else x.graph if isinstance(x, GraphModule) else symbolic_trace(x).graph
 
 
-def _matches(pattern: Any, found: Any, known: dict[Node, Any]) -> bool:
-    """Whether found looks like pattern, a node or an argument; known: what stands for the nodes of the pattern."""
+def _matches(pattern: Any, found: Any, matched: dict[Node, Any]) -> bool:
+    """Whether found looks like pattern, a node or an argument; matched: what stands for the nodes of the pattern."""
     if isinstance(pattern, Node):
-        if pattern in known:
-            return known[pattern] is found
+        if pattern in matched:
+            return matched[pattern] is found
         if pattern.op == "placeholder":
-            known[pattern] = found
+            matched[pattern] = found
             return True
         if not isinstance(found, Node) or (pattern.op, pattern.target) != (found.op, found.target):
             return False
-        known[pattern] = found
-        return _matches(pattern.args, found.args, known) and _matches(pattern.kwargs, found.kwargs, known)
+        matched[pattern] = found
+        return _matches(pattern.args, found.args, matched) and _matches(pattern.kwargs, found.kwargs, matched)
     if isinstance(pattern, (tuple, list)):
         is_alike = type(pattern) is type(found) and len(pattern) == len(found)
-        return is_alike and all(_matches(a, b, known) for a, b in zip(pattern, found))
+        return is_alike and all(_matches(a, b, matched) for a, b in zip(pattern, found))
     if isinstance(pattern, dict):
         is_alike = isinstance(found, dict) and pattern.keys() == found.keys()
-        return is_alike and all(_matches(x, found[key], known) for key, x in pattern.items())
+        return is_alike and all(_matches(x, found[key], matched) for key, x in pattern.items())
     return type(pattern) is type(found) and pattern == found
 
 

@@ -135,9 +135,9 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     from ..compat.futures import Future
 
-    made = Future()
-    made.set_result(func(*args, **kwargs))
-    return made
+    completed = Future()
+    completed.set_result(func(*args, **kwargs))
+    return completed
 
 
 def wait(future: Any) -> Any:

@@ -150,7 +150,7 @@ def export(
     _exporting = True
     try:
         model.eval()
-        proto = _made(onnx, model, inputs, output_names, opset, do_constant_folding)
+        proto = _model_proto(onnx, model, inputs, output_names, opset, do_constant_folding)
     finally:
         _exporting = False
         for module, mode in modes:
@@ -338,7 +338,7 @@ def _traces(model: Any, inputs: _Inputs) -> tuple[list[Any], Symbols]:
     raise failed  # type: ignore[misc]
 
 
-def _made(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opset: int, folds: bool) -> Any:
+def _model_proto(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opset: int, folds: bool) -> Any:
     """The ModelProto."""
     from .. import __version__
     from ._graph import Graph, Ref

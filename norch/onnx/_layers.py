@@ -139,13 +139,13 @@ def _nll(g: Any, out: Any, x: Any, target: Any, weight: Any, count: Any, ignored
     if x.ndim == 1:
         g.refuse("takes one row, for which there is no entry; give the input and the target an axis of size 1")
     how = "none" if not reduced else "mean" if len(out) == 2 else "sum"
-    given = [g.cast(target, _INT64), *([] if weight is None else [g.cast(weight, x.dtype)])]
+    targets = [g.cast(target, _INT64), *([] if weight is None else [g.cast(weight, x.dtype)])]
     name, minus_one = "NegativeLogLikelihoodLoss", g.scalar(-1.0, x.dtype)
-    loss = g.node(name, x, *given, reduction=how, ignore_index=ignored)
+    loss = g.node(name, x, *targets, reduction=how, ignore_index=ignored)
     if how != "mean":
         return [loss]
     ones = g.node("Clip", x, minus_one, minus_one)  # whose losses are the weights
-    return [loss, g.node(name, ones, *given, reduction="sum", ignore_index=ignored)]
+    return [loss, g.node(name, ones, *targets, reduction="sum", ignore_index=ignored)]
 
 
 @entry("resample")

@@ -30,7 +30,7 @@ class _Row:
 
 
 def _is(op: str) -> Callable[..., Any]:
-    return lambda r, *given: r(op, *given)
+    return lambda r, *inputs: r(op, *inputs)
 
 
 def _negative(r: Any, x: str) -> Any:
@@ -156,7 +156,7 @@ _TERNARY: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _formula(g: Any, name: str, own: dict[str, Callable[..., Any]], dtype: int) -> Callable[..., Any]:
+def _formula(g: Any, name: str, formulas: dict[str, Callable[..., Any]], dtype: int) -> Callable[..., Any]:
     kind = DTYPES[dtype].kind
     formula: Any = None
     if kind == "b":
@@ -164,7 +164,7 @@ def _formula(g: Any, name: str, own: dict[str, Callable[..., Any]], dtype: int) 
     elif kind in "iu":
         formula = _INTEGERS.get(name)
     if formula is None and kind != "c" and (kind != "b" or name == "where"):
-        formula = own.get(name) or (_is(_SAME[name]) if name in _SAME else None)
+        formula = formulas.get(name) or (_is(_SAME[name]) if name in _SAME else None)
     return formula or g.refuse(f"computes {name} of {DTYPES[dtype].name}, for which there is no ONNX operator")
 
 

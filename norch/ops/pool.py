@@ -163,9 +163,9 @@ def _window(
     """x with two axes to pool over, the window as C takes it, and the sizes of the result. by_rows: windows over one
     axis are those of the rows of planes, else of planes of one row."""
     shape = lib.norch_shape(tensor_of(x, name))
-    given = kernel_size, stride, padding, dilation, ceil_mode
-    planned = _planned if _PLAIN.issuperset(map(type, given)) else _planned.__wrapped__
-    window, result = planned(name, axes, shape, *given, by_rows)
+    options = kernel_size, stride, padding, dilation, ceil_mode
+    planned = _planned if _PLAIN.issuperset(map(type, options)) else _planned.__wrapped__
+    window, result = planned(name, axes, shape, *options, by_rows)
     return x if axes != 1 or by_rows else x.unsqueeze(-2), window, result
 
 

@@ -53,7 +53,7 @@ def older_factor(name: str, factor: Any, keyword: Any) -> Any:
 
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
     """function(input, *others), a sum with the first of others multiplied by factor, in the promoted dtype of all."""
-    given = input = as_operand(input, name)
+    summand = input = as_operand(input, name)
     first, *rest = others
     plain = scales(factor, first, input)
     if plain and function in (_add, _sub) and input.dtype.is_floating_point:
@@ -66,8 +66,8 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
         return function(input, mul(first, factor), *rest)
     others, dtype = _times(name, factor, input, others)
     if dtype.is_floating_point and dtype.itemsize == 2:
-        given = input.float()
-    out = function(given, *others)
+        summand = input.float()
+    out = function(summand, *others)
     return out if out.dtype is dtype else out.to(dtype)
 
 

@@ -135,22 +135,22 @@ def _promoted_as(one: Any) -> DType:
     return dtype_named(one)
 
 
-def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | None, known: DType) -> Tensor:
-    """A tensor of Python numbers, which promote to the dtype known."""
-    wanted = dtype or known
-    if wanted is not known and wanted.kind in "iu" and numbers:
-        for number in numbers if known.is_floating_point else (min(numbers), max(numbers)):
+def _from_numbers(numbers: list[Any], shape: tuple[int, ...], dtype: DType | None, promoted: DType) -> Tensor:
+    """A tensor of Python numbers, which promote to the dtype promoted."""
+    wanted = dtype or promoted
+    if wanted is not promoted and wanted.kind in "iu" and numbers:
+        for number in numbers if promoted.is_floating_point else (min(numbers), max(numbers)):
             check_fits(number, wanted, "tensor")
-    if known is norch_bool:
+    if promoted is norch_bool:
         data, source = bytes(numbers), norch_bool
-    elif known.kind in "iu":
+    elif promoted.kind in "iu":
         try:
             data, source = array("q", numbers).tobytes(), norch_int64
         except OverflowError:
             if wanted.kind not in "fc":
                 raise OverflowError("tensor: an integer does not fit 64 bits") from None
             data, source = array("d", numbers).tobytes(), float64
-    elif known.is_complex:
+    elif promoted.is_complex:
         data, source = array("d", [part for x in numbers for part in (x.real, x.imag)]).tobytes(), complex128
     else:
         source = float32 if wanted is float32 else float64

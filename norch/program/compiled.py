@@ -238,7 +238,7 @@ class OptimizedModule(Module):
     (['_orig_mod.weight', '_orig_mod.bias'], 2, True)
     """
 
-    _own = frozenset(("_orig_mod", "forward", "_options"))
+    _FIELDS = frozenset(("_orig_mod", "forward", "_options"))
 
     def __init__(self, module: Module, options: dict[str, Any]):
         super().__init__()
@@ -261,13 +261,13 @@ class OptimizedModule(Module):
         return getattr(module, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self._own:
+        if name in self._FIELDS:
             super().__setattr__(name, value)
         else:
             setattr(self._orig_mod, name, value)
 
     def __delattr__(self, name: str) -> None:
-        (super().__delattr__ if name in self._own else self._orig_mod.__delattr__)(name)
+        (super().__delattr__ if name in self._FIELDS else self._orig_mod.__delattr__)(name)
 
     def __len__(self) -> int:
         return len(self._orig_mod)

@@ -82,8 +82,8 @@ class Guards(Walk):
         """Guards attributes that programs give to tensors, when all names are known."""
         lacking = self.reads_optional_attributes or any(not hasattr(Tensor, name) for name in self._of_tensors)
         for x in self.tensors:
-            if (x.__dict__ or lacking) and (id(x.__dict__), True) not in self._known:
-                self._known[id(x.__dict__), True] = x.__dict__
+            if (x.__dict__ or lacking) and (id(x.__dict__), True) not in self._seen:
+                self._seen[id(x.__dict__), True] = x.__dict__
                 self._attributes(x, x.__dict__, None)
         self._walk()
 

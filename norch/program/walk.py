@@ -117,7 +117,7 @@ class Walk(Settings):
         self._computes_names = computes_names
         self._compares_classes = False  # whether isinstance() is called
         self._ran: set[int] = set()
-        self._known: dict[tuple[int, bool], Any] = {}
+        self._seen: dict[tuple[int, bool], Any] = {}
         self._functions: set[int] = set()  # ids of the code of functions that were reached
 
     @property
@@ -129,8 +129,8 @@ class Walk(Settings):
     def _walk(self) -> None:
         while self._open:
             value, place = self._open.pop()
-            if (id(value), False) not in self._known:
-                self._known[id(value), False] = value
+            if (id(value), False) not in self._seen:
+                self._seen[id(value), False] = value
                 if len(self.rows) > _MOST:
                     raise Refused(f"it reads more than {_MOST:,} values of Python's", place)
                 self._guard(value, place)
@@ -327,9 +327,9 @@ class Walk(Settings):
     def _guard_class(self, cls: type, place: Place | None) -> None:
         """Guards what is read of a class, as itself or through its instances. While the version of the class is that of
         the last replay, it is one comparison."""
-        if (id(cls), True) in self._known:
+        if (id(cls), True) in self._seen:
             return
-        self._known[id(cls), True] = cls
+        self._seen[id(cls), True] = cls
         outer, self.rows = self.rows, []
         classes = [base for base in cls.__mro__ if is_made_by_class_statement(base)]
         for base in classes:

@@ -206,16 +206,16 @@ def flat_shape(x: SparseTensor) -> tuple[int, ...]:
     return math.prod(x.shape[:n]), *x.shape[n:]
 
 
-def find(known: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """Where in known, ascending keys, each of wanted is, and which of them are there. known is not empty."""
-    where = searchsorted(known, wanted).clamp(max=len(known) - 1)
-    return where, known[where] == wanted
+def find(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """Where each of wanted is in ascending keys, which are not empty, and which of them are there."""
+    where = searchsorted(ascending, wanted).clamp(max=len(ascending) - 1)
+    return where, ascending[where] == wanted
 
 
-def equal_pairs(known: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
-    """All pairs (i, j) with known[i] == wanted[j], known in ascending order."""
-    first = searchsorted(known, wanted)
-    counts = searchsorted(known, wanted, right=True) - first
+def equal_pairs(ascending: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """All pairs (i, j) with ascending[i] == wanted[j]."""
+    first = searchsorted(ascending, wanted)
+    counts = searchsorted(ascending, wanted, right=True) - first
     j = arange(len(wanted), device=wanted.device).repeat_interleave(counts)
     return arange(len(j), device=wanted.device) + (first - (counts.cumsum(0) - counts))[j], j
 

@@ -91,9 +91,9 @@ def mm(a: Tensor, b: Tensor, name: str) -> Tensor:
     at, values = indices_and_values(a)
     if not isinstance(b, SparseTensor):
         return Spread.apply(values, b, at[0], at[1], a.shape[0])
-    own, others = indices_and_values(coalesced(b))
-    i, j = equal_pairs(own[0], at[1])
-    out = unchecked(stack([at[0][j], own[1][i]]), values[j] * others[i], (a.shape[0], b.shape[1]))
+    places, b_values = indices_and_values(coalesced(b))
+    i, j = equal_pairs(places[0], at[1])
+    out = unchecked(stack([at[0][j], places[1][i]]), values[j] * b_values[i], (a.shape[0], b.shape[1]))
     return coalesced(out)
 
 

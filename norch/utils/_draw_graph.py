@@ -153,28 +153,28 @@ def _common(paths: list[Path]) -> Path:
     return tuple(os.path.commonprefix(paths))  # which takes any sequences
 
 
-def _modules_of(nodes: list[Node], own: dict[Node, Path], calls: list[tuple[int, int, Path]]) -> dict[Node, Path]:
-    """The path of the module that each node belongs to. nodes: users first; own: by the parameters that it uses."""
+def _modules_of(nodes: list[Node], path_of: dict[Node, Path], calls: list[tuple[int, int, Path]]) -> dict[Node, Path]:
+    """The path of the module that each node belongs to. nodes: users first; path_of: by the parameters that it uses."""
     if calls:
         calls = sorted(calls, key=lambda call: call[1] - call[0])
         return {n: next((path for begin, end, path in calls if begin < n.seq < end), ()) for n in nodes}
     users: dict[Node, list[Path]] = {}
     for node in nodes:  # the common path of all its users, from the last node to the first
-        seen = own.get(node) or _common(users.get(node, []))
+        seen = path_of.get(node) or _common(users.get(node, []))
         for edge in _edges(node):
             users.setdefault(edge, []).append(seen)
     producers: dict[Node, set[Path]] = {}
     paths: dict[Node, Path] = {}
     for node in reversed(nodes):
         behind = {path for edge in _edges(node) for path in producers.get(edge, ())}
-        if node in own:
-            paths[node] = own[node]
+        if node in path_of:
+            paths[node] = path_of[node]
         else:
             path = _common(users.get(node, []))
             while path and not any(path_behind[: len(path)] == path for path_behind in behind):
                 path = path[:-1]
             paths[node] = path
-        producers[node] = {own[node]} if node in own else behind
+        producers[node] = {path_of[node]} if node in path_of else behind
     return paths
 
 
@@ -206,13 +206,13 @@ def _picture(
     users = {leaf: [node for node in nodes if leaf in _edges(node)] for leaf in leaves}
     titles: dict[Node, str] = {leaf: names.get(id(x), "") for leaf, x in leaves.items()}
     within = {leaf: leaf_users[0] for leaf, leaf_users in users.items() if len(leaf_users) == 1 and titles[leaf]}
-    own: dict[Node, Path] = {}
+    path_of: dict[Node, Path] = {}
     for node in nodes:
         paths = [_path(titles[edge].rpartition(".")[0], params) for edge in _edges(node) if titles.get(edge)]
         if paths:
-            own[node] = _common(paths)
+            path_of[node] = _common(paths)
     operations = [node for node in nodes if node not in leaves]
-    module_of = _modules_of(operations, own, calls)
+    module_of = _modules_of(operations, path_of, calls)
     vertices: dict[Node, Vertex] = {}
     for node in nodes:
         if node not in within:

@@ -161,7 +161,7 @@ def _is_shape(x: Any) -> bool:
 
 
 def _arguments(model: Module, input: Any, dtype: Any, device: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    def made(x: Any) -> Any:
+    def to_tensor(x: Any) -> Any:
         if isinstance(x, Tensor) or not isinstance(x, (tuple, list)):
             return x
         if not _is_shape(x) or min(x) < 0:
@@ -175,11 +175,11 @@ def _arguments(model: Module, input: Any, dtype: Any, device: Any) -> tuple[tupl
         return (), {}
     with fork_rng():
         if isinstance(input, Mapping):
-            return (), {name: made(x) for name, x in input.items()}
+            return (), {name: to_tensor(x) for name, x in input.items()}
         if isinstance(input, Tensor) or _is_shape(input):
-            return (made(input),), {}
+            return (to_tensor(input),), {}
         if isinstance(input, (tuple, list)):
-            return tuple(made(x) for x in input), {}
+            return tuple(to_tensor(x) for x in input), {}
     kind = type(input).__name__
     raise TypeError(f"summary: input is a tensor, a shape, a list of them or a dict of arguments, not {kind}")
 

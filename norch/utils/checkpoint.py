@@ -85,7 +85,7 @@ def checkpoint(
 
     kind: list[Any] = [None]
     # As in PyTorch, constants in containers and by name may change, such as counters.
-    checked = [x for x in leaves((args, kwargs)) if x.requires_grad or any(x is given for given in args)]
+    checked = [x for x in leaves((args, kwargs)) if x.requires_grad or any(x is argument for argument in args)]
     versions = {x: x._version for x in checked}
     state, start, setting = get_rng_state(), next_seq(), current()
     first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()

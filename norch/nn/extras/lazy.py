@@ -26,7 +26,7 @@ class LazyModuleMixin(Module):
     cls_to_become: ClassVar[type[Any]]
     __signature__: ClassVar[inspect.Signature]
     _size: ClassVar[str]
-    _given: dict[str, Any]  # the arguments
+    _arguments: dict[str, Any]  # the arguments
 
     def __init_subclass__(cls, becomes: type[Any] | None = None, size: str = "", **named: Any) -> None:
         """becomes: the layer; size: its attribute that is inferred."""
@@ -41,7 +41,7 @@ class LazyModuleMixin(Module):
         super().__init__(0, *args, **kwargs)
         arguments = inspect.signature(type(self).cls_to_become).bind(0, *args, **kwargs).arguments
         place = {name: arguments.pop(name, None) for name in ("device", "dtype")}
-        self._given = dict(list(arguments.items())[1:])
+        self._arguments = dict(list(arguments.items())[1:])
         for name, param in list(self._parameters.items()):
             if param is not None:
                 setattr(self, name, UninitializedParameter(**place))
@@ -63,7 +63,7 @@ class LazyModuleMixin(Module):
         waiting = {key: tensor for key, tensor in self._own_tensors() if is_lazy(tensor)}
         if waiting:
             like = next(iter(waiting.values()))
-            layer = self.cls_to_become(size, **self._given, device=like.device, dtype=like.dtype)
+            layer = self.cls_to_become(size, **self._arguments, device=like.device, dtype=like.dtype)
             with no_grad():
                 for key, tensor in waiting.items():
                     tensor.copy_(getattr(layer, key))
@@ -79,15 +79,15 @@ class LazyModuleMixin(Module):
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        if "_given" not in vars(self):  # of PyTorch: the layer has its arguments, but for whether there is a bias
+        if "_arguments" not in vars(self):  # of PyTorch: the layer has its arguments, but for whether there is a bias
             _, *names = inspect.signature(type(self).cls_to_become).parameters
             registered = {name: getattr(self, name) for name in names if hasattr(self, name)}
-            self._given = {name: x if name != "bias" else x is not None for name, x in registered.items()}
+            self._arguments = {name: x if name != "bias" else x is not None for name, x in registered.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Makes the layer, and calls it."""
         self.initialize_parameters(*args, **kwargs)
-        del self._given
+        del self._arguments
         self.__class__ = self.cls_to_become
         return self(*args, **kwargs)
 

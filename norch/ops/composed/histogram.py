@@ -73,7 +73,7 @@ def histogram(
     tensor([0., 2., 1., 0.])
     """
     input = floats_of(input, "histogram")
-    x, given = input.detach(), [input]
+    x, inputs = input.detach(), [input]
     if isinstance(bins, int):
         if check_count(bins, "histogram: bins") < 1:
             raise ArgumentError(f"histogram: bins must be positive, not {bins}")
@@ -81,8 +81,8 @@ def histogram(
         low, high = _limits(low, high, "histogram", 0.5)
         edges = linspace(low, high, bins + 1, dtype=x.dtype, device=x.device)
     else:
-        given.append(as_operand(bins, "histogram"))
-        edges = given[-1].detach()
+        inputs.append(as_operand(bins, "histogram"))
+        edges = inputs[-1].detach()
         if edges.ndim != 1 or edges.shape[0] < 2 or range is not None:
             raise ArgumentError("histogram: bins are a number, or two edges or more without a range")
         if edges.dtype != x.dtype:
@@ -95,16 +95,16 @@ def histogram(
     if weight is None:
         hist = _counts(count, at, inside).to(x.dtype)
     else:
-        given.append(as_operand(weight, "histogram"))
-        weight = given[-1].detach()
+        inputs.append(as_operand(weight, "histogram"))
+        weight = inputs[-1].detach()
         if weight.shape != x.shape:
             raise ShapeError(f"histogram: weights of shape {tuple(weight.shape)} for {tuple(x.shape)}")
         sums = where(inside, weight.reshape(-1).double(), 0.0)
         hist = zeros(count, dtype=sums.dtype, device=x.device).index_add(0, at, sums).to(x.dtype)
     if density:
         hist = hist / (edges[1:] - edges[:-1]) / hist.sum()
-    given += [input] * (3 - len(given))
-    return histogram_result(*(record(_Histogram, part, tuple(given), ()) for part in (hist, edges)))
+    inputs += [input] * (3 - len(inputs))
+    return histogram_result(*(record(_Histogram, part, tuple(inputs), ()) for part in (hist, edges)))
 
 
 _refused = refused("histogram: the derivative")

@@ -119,11 +119,11 @@ def tensor_split(
     return _cut(input, at, size, indices_or_sections, indices, sections)
 
 
-def _cut(x: Tensor, dim: int, size: int, *given: Any) -> tuple[Tensor, ...]:
-    """The parts of tensor_split(); given: the indices or the number of sections, and None."""
-    cuts: Any = given[0]
-    if cuts is None or not given[1] is given[2] is None:
-        values = [cut for cut in given if cut is not None]
+def _cut(x: Tensor, dim: int, size: int, *arguments: Any) -> tuple[Tensor, ...]:
+    """The parts of tensor_split(); arguments: the indices or the number of sections, and None."""
+    cuts: Any = arguments[0]
+    if cuts is None or not arguments[1] is arguments[2] is None:
+        values = [cut for cut in arguments if cut is not None]
         if len(values) != 1:
             raise TypeError("tensor_split: give either indices or the number of sections")
         cuts = values[0]

@@ -47,17 +47,17 @@ def cov(
     x = as_float(reshape(x, (1, -1)) if x.ndim < 2 else x, "cov")
     count = x.shape[1]
     weights = None
-    for given, name in ((fweights, "fweights"), (aweights, "aweights")):
-        if given is None:
+    for factor, name in ((fweights, "fweights"), (aweights, "aweights")):
+        if factor is None:
             continue
-        given = as_operand(given, "cov")
-        if tuple(given.shape) != (count,):
-            raise ShapeError(f"cov: {name} has shape {tuple(given.shape)} for {count} observations")
-        if given.dtype.is_floating_point == (name == "fweights"):
-            raise DTypeError(f"cov: {name} of {given.dtype.name}")
+        factor = as_operand(factor, "cov")
+        if tuple(factor.shape) != (count,):
+            raise ShapeError(f"cov: {name} has shape {tuple(factor.shape)} for {count} observations")
+        if factor.dtype.is_floating_point == (name == "fweights"):
+            raise DTypeError(f"cov: {name} of {factor.dtype.name}")
         condition = constants["CHECK_COUNTS" if name == "fweights" else "CHECK_WEIGHTS"]
-        lib.norch_check((given < 0).logical_not(), condition)
-        weights = given if weights is None else weights * given
+        lib.norch_check((factor < 0).logical_not(), condition)
+        weights = factor if weights is None else weights * factor
     if weights is None:
         total, mean = x.detach().real.new_full((), count), x.mean(1, True)
         left = total - correction

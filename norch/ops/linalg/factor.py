@@ -34,10 +34,10 @@ from .lapack import (
     direct,
     from_columns,
     has_scipy,
+    host_buffer,
     in_columns,
     in_rows,
     int32s,
-    made,
     matrices,
     numpy,
     routine,
@@ -488,7 +488,7 @@ def reflected(A: Any) -> tuple[Tensor, Tensor]:
     m, n = A.shape[-2:]
     a, tau = in_columns(A), zeros_at_host((*A.shape[:-2], min(m, n)), A)
     if m and n:  # for nothing LAPACK prints an error
-        work = made((BLOCK * n,), A)
+        work = host_buffer((BLOCK * n,), A)
         routine("geqrf", a, m, n, a, m, tau, (work,), BLOCK * n, int32s(*A.shape[:-2]))
     return a, tau
 
@@ -498,7 +498,7 @@ def reflections(a: Any, tau: Any) -> Tensor:
     factors tau (..., K)."""
     columns, m = a.shape[-2:]
     if columns and m:
-        k, work = tau.shape[-1], made((BLOCK * columns,), a)
+        k, work = tau.shape[-1], host_buffer((BLOCK * columns,), a)
         routine("orgqr", a, m, columns, k, a, m, tau, (work,), BLOCK * columns, int32s(*a.shape[:-2]))
     return from_columns(a)
 

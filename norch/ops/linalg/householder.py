@@ -21,7 +21,7 @@ from ..copy import cat
 from ..create import eye
 from ..matmul import matmul
 from .factor import record_factors, reflected, reflections
-from .lapack import BLOCK, alike, direct, from_columns, in_columns, int32s, made, matrices, routine
+from .lapack import BLOCK, alike, direct, from_columns, host_buffer, in_columns, int32s, matrices, routine
 
 geqrf_result = NamedTuple("geqrf_result", [("a", Tensor), ("tau", Tensor)])
 
@@ -106,7 +106,7 @@ def _reflected(A: Tensor, tau: Tensor, C: Tensor, adjoint: bool) -> Tensor:
 
     def product(A: Any, tau: Any, C: Any) -> tuple[Tensor]:
         A, factors, C = _with_common_batch(A, tau, C)
-        (m, n), work, k = C.shape[-2:], made((BLOCK * C.shape[-1],), C), factors.shape[-1]
+        (m, n), work, k = C.shape[-2:], host_buffer((BLOCK * C.shape[-1],), C), factors.shape[-1]
         a, c = in_columns(A[..., :k]), in_columns(C)
         routine("ormqr", c, "L", trans, m, n, k, a, m, factors, c, m, (work,), BLOCK * n, int32s(*C.shape[:-2]))
         return (from_columns(c),)

@@ -179,7 +179,7 @@ def squares(x: Any) -> Tensor:
     return lib.norch_expand(x, (*x.shape[:-2], n, n))
 
 
-def made(shape: Any, like: Tensor) -> Tensor:
+def host_buffer(shape: Any, like: Tensor) -> Tensor:
     """A new tensor on the host of the dtype of like."""
     return lib.norch_empty(tuple(shape), like._dtype, _HOST)
 
