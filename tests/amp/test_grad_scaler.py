@@ -102,6 +102,11 @@ def test_a_state_is_loaded_before_the_first_iteration_and_after_it() -> None:
     for loaded in ({}, state):
         scaler.load_state_dict(loaded)
         assert scaler.state_dict() == {} and scaler.get_scale() == 1.0
+        assert scaler._get_growth_tracker() == 0
+    w = norch.ones(1, requires_grad=True)
+    w.sum().backward()
+    scaler.unscale_(optim.SGD([w], lr=0.5))
+    assert w.grad.tolist() == [1.0]
 
 
 def test_what_a_scaler_refuses() -> None:

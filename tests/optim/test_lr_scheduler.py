@@ -187,12 +187,28 @@ def test_schedules_one_after_another(torch):
         ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9, "pct_start": 1.5}),
         ("OneCycleLR", {"max_lr": 1.0, "total_steps": 9, "anneal_strategy": "x"}),
         ("LinearLR", {"start_factor": 0.0}),
+        ("LinearLR", {"start_factor": 1.5}),
+        ("LinearLR", {"end_factor": 1.5}),
+        ("LinearLR", {"end_factor": -0.5}),
         ("ConstantLR", {"factor": 2.0}),
         ("CosineAnnealingWarmRestarts", {"T_0": 0}),
         ("ReduceLROnPlateau", {"mode": "x"}),
+        ("ReduceLROnPlateau", {"threshold_mode": "x"}),
+        ("ReduceLROnPlateau", {"factor": 1.0}),
     ):
         with pytest.raises(norch.ArgumentError, match=name):
             getattr(optim.lr_scheduler, name)(opt, **options)
+
+
+def test_the_ends_of_linear_factors():
+    opt = optim.SGD([parameter([1.0])], lr=1.0)
+    schedule = optim.lr_scheduler.LinearLR(opt, start_factor=1.0, end_factor=0.0, total_iters=2)
+    rates = [opt.param_groups[0]["lr"]]
+    for _ in range(4):
+        opt.step()
+        schedule.step()
+        rates.append(opt.param_groups[0]["lr"])
+    assert rates == [1.0, 0.5, 0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
