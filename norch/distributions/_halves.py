@@ -1,5 +1,5 @@
-"""The rule of ops/_halves.py for distributions and transforms: of float16 and bfloat16 what they compute, and its
-gradients, is that of float32 rounded once. A class names no function: its base wraps those of WIDE that it defines.
+"""Distributions and transforms of float16 and bfloat16 compute in float32 and round once, values and gradients, as in
+ops/_halves.py. Subclasses need no decorator: their base wraps those methods of WIDE that they define.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..autograd.halves import HALVES
 from ..dtype import DTYPES, finfo, float32
 from ..tensor import Tensor
 
-# The functions and properties of distributions, and the functions of transforms.
+# Methods and properties of distributions and transforms that compute in float32.
 WIDE = (
     "log_prob", "cdf", "icdf", "entropy", "perplexity", "mean", "mode", "variance", "stddev", "probs", "logits",
     "log_survival_function", "_call", "_inverse", "log_abs_det_jacobian",
@@ -23,14 +23,14 @@ WIDE = (
 
 
 class ComputesWide:
-    """The base of classes of this package whose functions of WIDE compute so."""
+    """The base of distributions and transforms: wraps the methods of a subclass that WIDE names."""
 
-    _of_halves: bool | None = None  # whether it holds any, where that is known
-    _checks_in: Any = None  # the dtype that values are of, in copies of float32
+    _of_halves: bool | None = None  # whether a parameter is a float16 or bfloat16; None: not known
+    _checks_in: Any = None  # the dtype whose rounding checks allow, in float32 copies
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if not cls.__module__.startswith(f"{__package__}."):  # what a program writes sees the dtype that it gave
+        if not cls.__module__.startswith(f"{__package__}."):  # a class of the user sees the dtypes that it was given
             return
         for name in WIDE:
             method = cls.__dict__.get(name)
@@ -42,7 +42,7 @@ class ComputesWide:
                 setattr(cls, name, _wide(method))
 
     def _inside(self, y: Tensor) -> Tensor:
-        """What _call() of a transform rounded, where rounding may have left the codomain."""
+        """y, rounded by _call() of a transform, moved back into the codomain if rounding left it."""
         return y
 
 
@@ -63,7 +63,7 @@ _PLAIN = frozenset((bool, float, int, str, Size, type(None)))
 
 
 def holds_halves(values: Iterable[Any]) -> bool:
-    """Whether a tensor of halves is among the values, or in distributions, transforms, lists and tuples of them."""
+    """Whether a value, or a distribution, transform, list or tuple among them, holds a float16 or bfloat16 tensor."""
     for x in values:
         kind = type(x)
         if kind is Tensor:
@@ -83,7 +83,7 @@ def holds_halves(values: Iterable[Any]) -> bool:
 
 
 def holds_caches(x: ComputesWide) -> bool:
-    """Whether it consists of transforms that keep their last images, so that each of them computes by itself."""
+    """Whether x consists of caching transforms. Each of these computes by itself, so that its cache is used."""
     parts = [item for value in x.__dict__.values() for item in (value if type(value) is list else [value])]
     return any(
         isinstance(item, ComputesWide) and (getattr(item, "_cache_size", 0) or holds_caches(item)) for item in parts
@@ -109,7 +109,7 @@ def rounded_once(function: Any, *operands: Any, finite: bool = False) -> Any:
 
 
 def _widened(x: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
-    """x with halves as float32. copies: by the id() of what was given, it and its copy."""
+    """A copy of x with 16-bit floats as float32. copies: the original and its copy, by id() of the original."""
     if id(x) in copies:
         return copies[id(x)][1]
     result = x
@@ -123,7 +123,7 @@ def _widened(x: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
         names = x._parameter_names() if hasattr(x, "_parameter_names") else ()
         for name, value in x.__dict__.items():
             if name in names or not isinstance(getattr(type(x), name, None), functools.cached_property):
-                result.__dict__[name] = _widened(value, copies)  # cached properties are computed again, of these
+                result.__dict__[name] = _widened(value, copies)  # cached properties are computed again
         result._of_halves = False
     elif type(x) in (list, tuple):
         result = type(x)(_widened(item, copies) for item in x)

@@ -1,8 +1,8 @@
-"""Divergences between distributions of different families, in which the families of one pair share a formula:
+"""Divergences between different families, where several families share a formula:
 
     kl(p, q) = -entropy of p - expectation of log q(x) for x from p
 
-where the second term takes a few expectations under p, or is infinite as q gives some values of p the density 0.
+The second term takes a few expectations under p. It is infinite where p has values of density 0 under q.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _of_logs(low: Tensor, high: Tensor) -> Tensor:
     return (xlogy(high, high) - xlogy(low, low)) / (high - low) - 1
 
 
-# The expectation of log(x) for x from p.
+# The expectation of log(x) under p.
 MEAN_LOG: dict[type, Any] = {
     Beta: lambda p: p.concentration1.digamma() - (p.concentration1 + p.concentration0).digamma(),
     Exponential: lambda p: -p.rate.log() - euler_constant,
@@ -60,13 +60,13 @@ LOG_MEAN_EXP: dict[type, Any] = {
     Uniform: _log_of_uniform,
 }
 
-# The ends of the values, where they are numbers; None: of a half line.
+# The ends of the support, if they are numbers; None: unbounded.
 ENDS: dict[type, tuple[Any, Any]] = {Beta: (0.0, 1.0), ContinuousBernoulli: (0.0, 1.0), Exponential: (0.0, None)}
 ENDS |= {Gamma: (0.0, None)}
 
 
 def _of_family(table: dict[type, Any], p: Any) -> Any:
-    """The entry of the family of p, also if its class is a subclass, as Chi2 is of Gamma."""
+    """The entry of the family of p; a subclass, such as Chi2 of Gamma, has the entry of its base."""
     return next(table[family] for family in type(p).__mro__ if family in table)
 
 
@@ -141,7 +141,7 @@ INFINITE: list[tuple[type, tuple[type, ...]]] = [
 
 
 def _inside(p: Any, q: Any) -> Any:
-    """Whether all values of p are values of q; None: they are."""
+    """Whether the support of q contains that of p; None: it always does."""
     if isinstance(q, Pareto):
         return p.low >= q.scale
     if not isinstance(p, Uniform) and not isinstance(q, Uniform):

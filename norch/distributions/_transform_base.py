@@ -14,12 +14,12 @@ from .distribution import holds
 
 
 class Transform(ComputesWide):
-    """A function of tensors, one-to-one if bijective. A subclass has _call(x), _inverse(y) and log_abs_det_jacobian(x,
-    y), the logarithm of |dy / dx| of an event; domain and codomain, the constraints on x and y, whose event_dim tells
-    how many last axes are one event; and sign, that of the derivative, where it has one.
+    """A function of tensors, one-to-one if bijective. A subclass defines _call(x), _inverse(y), log_abs_det_jacobian(x,
+    y), which is log |dy / dx| of an event, the constraints domain and codomain on x and y, whose event_dim counts the
+    axes of an event, and, if it is monotonic, the sign of its derivative.
 
-    cache_size: 1 keeps the last x and y, so that the inverse of y is that very x, where computing it would lose digits,
-    as of tanh near 1; 0 keeps none.
+    cache_size=1 keeps the last x and y, so that inverting y returns x itself, where computing it would lose digits, as
+    for tanh near 1. 0 keeps none.
 
     >>> exp = norch.distributions.ExpTransform()
     >>> exp.inv(exp(norch.tensor(2.0)))
@@ -44,11 +44,11 @@ class Transform(ComputesWide):
 
     @property
     def sign(self) -> Any:
-        """1 where it increases, -1 where it decreases. NotImplementedError where it does neither."""
-        raise NotImplementedError(f"{type(self).__name__}: no sign, as it is not monotonic")
+        """1 if it increases, -1 if it decreases; NotImplementedError if it is not monotonic."""
+        raise NotImplementedError(f"{type(self).__name__}: it is not monotonic and has no sign")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
-        """The transform with this cache_size."""
+        """This transform with another cache_size."""
         if cache_size == self._cache_size:
             return self
         copied = copy(self)
@@ -101,7 +101,7 @@ class Transform(ComputesWide):
         return type(self) is type(other) and _same(_parameters(self), _parameters(other))
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles: without the cache."""
+        """The state without the cache, for copies and pickles."""
         return {name: x for name, x in self.__dict__.items() if name != "_cached"}
 
     def __hash__(self) -> int:
@@ -169,7 +169,7 @@ class _InverseTransform(Transform):
 
 
 class Increasing(Transform):
-    """Base of those that increase, element by element."""
+    """Base of elementwise transforms that increase."""
 
     bijective = True
 

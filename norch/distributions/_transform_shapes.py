@@ -1,4 +1,4 @@
-"""Transforms of other transforms, one after the other or of parts of a tensor, and of shapes."""
+"""Transforms that compose others, apply them to parts of a tensor, or change shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .distribution import sum_rightmost
 
 
 class ComposeTransform(Transform):
-    """The transforms in parts, the first one first.
+    """The transforms of parts, applied in order.
 
     >>> exp, double = norch.distributions.ExpTransform(), norch.distributions.AffineTransform(0.0, 2.0)
     >>> norch.distributions.ComposeTransform([exp, double])(norch.tensor([0.0]))
@@ -85,8 +85,8 @@ class ComposeTransform(Transform):
 
 
 def _widened(end: Any, parts: list[tuple[Any, Any]]) -> Any:
-    """end, the domain or the codomain of a chain, for events of as many axes as the parts together need: each has the
-    constraint on its side of the chain, and that on the other."""
+    """end, the domain or codomain of a chain, with the event_dim that all parts together need. Each part has its
+    constraint on this side of the chain, and on the other."""
     event = parts[0][1].event_dim
     for near, far in parts:
         event = max(event + near.event_dim - far.event_dim, near.event_dim)
@@ -123,7 +123,9 @@ class IndependentTransform(Transform):
 
     def _call(self, x: Tensor) -> Tensor:
         if x.ndim < self.domain.event_dim:
-            raise ShapeError(f"IndependentTransform: {x.ndim} axes for an event of {self.domain.event_dim}")
+            raise ShapeError(
+                f"IndependentTransform: a tensor of {x.ndim} axes, but events have {self.domain.event_dim}"
+            )
         return self.base_transform(x)
 
     def _inside(self, y: Tensor) -> Tensor:
@@ -131,7 +133,9 @@ class IndependentTransform(Transform):
 
     def _inverse(self, y: Tensor) -> Tensor:
         if y.ndim < self.codomain.event_dim:
-            raise ShapeError(f"IndependentTransform: {y.ndim} axes for an event of {self.codomain.event_dim}")
+            raise ShapeError(
+                f"IndependentTransform: a tensor of {y.ndim} axes, but events have {self.codomain.event_dim}"
+            )
         return self.base_transform._inv_call(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -148,7 +152,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Events of shape in_shape as events of out_shape, which has as many elements.
+    """Reshapes events from in_shape to out_shape, which has as many elements.
 
     >>> norch.distributions.ReshapeTransform((4,), (2, 2))(norch.zeros(3, 4)).shape
     norch.Size([3, 2, 2])
@@ -160,7 +164,9 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size)
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
         if math.prod(self.in_shape) != math.prod(self.out_shape):
-            raise ShapeError(f"ReshapeTransform: {tuple(in_shape)} and {tuple(out_shape)} have not as many elements")
+            raise ShapeError(
+                f"ReshapeTransform: {tuple(in_shape)} and {tuple(out_shape)} have different numbers of elements"
+            )
 
     @property
     def domain(self) -> Any:
@@ -189,7 +195,7 @@ class ReshapeTransform(Transform):
 def _replaced(shape: Sequence[int], end: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     cut = len(shape) - len(end)
     if cut < 0 or tuple(shape[cut:]) != tuple(end):
-        raise ShapeError(f"ReshapeTransform: events of shape {tuple(end)}, but a shape of {tuple(shape)}")
+        raise ShapeError(f"ReshapeTransform: events of shape {tuple(end)}, but the tensor has shape {tuple(shape)}")
     return (*shape[:cut], *other)
 
 
@@ -205,7 +211,7 @@ class _Parts(Transform):
 
     def _each(self, function: Any, *tensors: Tensor) -> list[Tensor]:
         if not -tensors[0].ndim <= self.dim < tensors[0].ndim:
-            raise ShapeError(f"{type(self).__name__}: axis {self.dim} of a tensor of {tensors[0].ndim}")
+            raise ShapeError(f"{type(self).__name__}: axis {self.dim} of a tensor with {tensors[0].ndim} axes")
         return [function(*each) for each in zip(self.transforms, *map(self._pieces, tensors), strict=True)]
 
     def _pieces(self, x: Tensor) -> Sequence[Tensor]:
@@ -213,7 +219,7 @@ class _Parts(Transform):
 
 
 class CatTransform(_Parts):
-    """The transforms tseq of parts of a tensor along dim, of these lengths, in a way that fits norch.cat().
+    """Applies the transforms tseq to the parts of a tensor along dim, of these lengths; norch.cat() joins the results.
 
     >>> exp, same = norch.distributions.ExpTransform(), norch.distributions.identity_transform
     >>> norch.distributions.CatTransform([exp, same])(norch.tensor([0.0, 3.0]))
@@ -235,7 +241,7 @@ class CatTransform(_Parts):
 
     @property
     def length(self) -> int:
-        """The length of the whole along dim."""
+        """The sum of the lengths."""
         return sum(self.lengths)
 
     @property
@@ -268,7 +274,7 @@ class CatTransform(_Parts):
 
 
 class StackTransform(_Parts):
-    """The transforms tseq of the slices of a tensor along dim, in a way that fits norch.stack().
+    """Applies the transforms tseq to the slices of a tensor along dim; norch.stack() joins the results.
 
     >>> exp, same = norch.distributions.ExpTransform(), norch.distributions.identity_transform
     >>> norch.distributions.StackTransform([exp, same])(norch.tensor([0.0, 3.0]))

@@ -16,7 +16,7 @@ from . import constraints
 from .distribution import ByProbs, broadcast_all
 from .gamma import standard_gamma
 
-_FEW = 16  # trials that are drawn one by one
+_FEW = 16  # Up to this many trials are drawn one by one.
 
 
 class Binomial(ByProbs):
@@ -78,14 +78,14 @@ class Binomial(ByProbs):
     def _values(self) -> Tensor:
         most = self.total_count.amax()
         if not bool((self.total_count == most).all()):
-            raise NotImplementedError("Binomial: the values of a batch with different total_counts are not listed")
+            raise NotImplementedError("Binomial: enumerate_support() needs the same total_count in the whole batch")
         return full_like(most, 1.0).expand(int(most.item()) + 1).cumsum(0) - 1
 
 
 def _drawn(n: Tensor, p: Tensor) -> Tensor:
-    """Draws, by the order statistics of uniform numbers: the median has a beta distribution, and shows on
-    which side of it p lies, which decides half of the trials (Devroye, Non-Uniform Random Variate Generation,
-    1986, section X.4.4). The last few are drawn one by one."""
+    """Draws by order statistics of uniform numbers: the median has a beta distribution, and comparing it with p decides
+    half of the trials (Devroye, Non-Uniform Random Variate Generation, 1986, section X.4.4). The last _FEW trials are
+    drawn one by one."""
     successes = full_like(n, 0.0)
     while bool((n > _FEW).any()):
         many = n > _FEW
@@ -98,4 +98,4 @@ def _drawn(n: Tensor, p: Tensor) -> Tensor:
         p = where(below, (p - middle) / (1 - middle), where(many, p / middle, p)).clamp(0, 1)
     trials = rand((_FEW, *n.shape), dtype=promote_types(n.dtype, float32), device=n.device) < p
     order = full_like(n, 1.0).expand(_FEW, *n.shape).cumsum(0)
-    return where(p == p, successes + (trials & (order <= n)).type_as(n).sum(0), p)  # NaN of NaN
+    return where(p == p, successes + (trials & (order <= n)).type_as(n).sum(0), p)  # NaN for a NaN p

@@ -40,7 +40,7 @@ class Classes(ByProbs):
         if not isinstance(parameter, Tensor):
             raise TypeError(f"{self._name()}: expected a tensor as {self._by}, not {type(parameter).__name__}")
         if not parameter.ndim:
-            raise ShapeError(f"{self._name()}: {self._by} must have 1 dimension or more, the last over the classes")
+            raise ShapeError(f"{self._name()}: {self._by} must have at least 1 dimension, the classes last")
         by_logits = probs is None
         self.__dict__[self._by] = _logits_of_sum_1(parameter) if by_logits else _of_sum_1(parameter)
         super().__init__(parameter.shape[:-1], parameter.shape[-1:] if one_hot else (), validate_args)
@@ -56,7 +56,7 @@ class Classes(ByProbs):
             return multinomial(rows, math.prod(shape), True).T.reshape(*shape, *self.batch_shape)
 
     def _at(self, index: Tensor) -> Tensor:
-        """The logits at the classes index (..., batch_shape, 1), which broadcasts."""
+        """The logits of the classes index (..., batch_shape, 1), broadcast."""
         index, logits = broadcast_tensors(index, self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
@@ -65,8 +65,7 @@ class Classes(ByProbs):
 
 
 class Categorical(Classes):
-    """A class from 0 to classes - 1, int64, with the probabilities probs, or those of logits (..., classes).
-
+    """A class from 0 to classes - 1, int64, drawn with the probabilities probs, or those of logits, (..., classes).
     probs are divided by their sum.
 
     >>> policy = norch.distributions.Categorical(norch.tensor([[1.0, 3.0], [1.0, 1.0]]))

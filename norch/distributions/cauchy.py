@@ -1,4 +1,4 @@
-"""Cauchy, with tails so heavy that there is no mean."""
+"""Cauchy, which has no mean."""
 
 from __future__ import annotations
 

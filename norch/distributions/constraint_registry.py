@@ -1,9 +1,9 @@
-"""Transforms of unconstrained numbers to those that satisfy a constraint: biject_to() one-to-one, transform_to() any,
-for optimizers of parameters.
+"""Transforms of unconstrained numbers to values that satisfy a constraint, for optimizing parameters. biject_to() gives
+a one-to-one transform, transform_to() any:
 
     transform_to(constraints.positive)(x)
 
-register() adds those of other constraints.
+register() adds transforms for other constraints.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Finds a transform to what satisfies a constraint, by the class of the constraint.
+    """Finds the transform for a constraint by the class of the constraint.
 
     >>> d = norch.distributions
     >>> d.transform_to(d.constraints.greater_than(1.0))(norch.tensor([0.0]))
@@ -29,8 +29,8 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
 
     def register(self, constraint: Any, factory: Callable[[Any], Any] | None = None) -> Any:
-        """factory(constraint) makes the transform for constraints of a class, which is given or of which an object is;
-        without it, a decorator of it."""
+        """Registers factory(constraint), which makes the transform, for a class of constraints or the class of an
+        object. Without factory: returns a decorator for it."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint
@@ -40,7 +40,7 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Any) -> Any:
-        """The transform. NotImplementedError for a constraint of a class that is not registered."""
+        """The transform for a constraint; NotImplementedError if its class is not registered."""
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(f"no transform to values that are {constraint!s} is registered")

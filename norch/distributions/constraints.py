@@ -15,8 +15,8 @@ from ..tensor import Tensor
 
 
 class Constraint:
-    """A condition on tensors. check(value) gives a bool for each event, of event_dim axes; is_discrete: whether only
-    single values satisfy it. A subclass defines check(), and event_dim and is_discrete where they are not 0 and False.
+    """A condition on tensors. check(value) gives a bool for each event, of event_dim axes. is_discrete: the allowed
+    values are isolated. A subclass defines check(), and event_dim and is_discrete if they are not 0 and False.
 
     >>> norch.distributions.constraints.positive.check(norch.tensor([1.0, -1.0]))
     tensor([ True, False])
@@ -24,7 +24,7 @@ class Constraint:
 
     is_discrete: Any = False
     event_dim: Any = 0
-    _says: ClassVar[str] = ""  # what a value must be, for messages, with names of attributes in braces
+    _says: ClassVar[str] = ""  # the condition in words, for messages; attributes in braces
 
     def check(self, value: Tensor) -> Tensor:
         """Whether each event of value satisfies the condition."""
@@ -35,12 +35,12 @@ class Constraint:
         return f"{type(self).__name__.lstrip('_')}({bounds})"
 
     def __str__(self) -> str:
-        """What a value must be."""
+        """The condition in words."""
         return self._says.format(**vars(self)) if self._says else repr(self)
 
 
 class _Dependent(Constraint):
-    """The condition on something depends on other values."""
+    """A condition that depends on other values."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -58,7 +58,7 @@ class _Dependent(Constraint):
         return self._event_dim
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
-        """The same with these attributes."""
+        """A copy with these attributes."""
         is_discrete = self._is_discrete if is_discrete is NotImplemented else is_discrete
         event_dim = self._event_dim if event_dim is NotImplemented else event_dim
         return _Dependent(is_discrete=is_discrete, event_dim=event_dim)
@@ -73,7 +73,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A decorator: a property of objects, which in the class is a dependent constraint."""
+    """A decorator: a property of instances; the class has a dependent constraint in its place."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class _DependentProperty(property, _Dependent):
 
 
 class _IndependentConstraint(Constraint):
-    """base_constraint for events of reinterpreted_batch_ndims more axes: it holds for all their elements."""
+    """base_constraint on events of reinterpreted_batch_ndims more axes: it must hold for every element."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
@@ -100,7 +100,7 @@ class _IndependentConstraint(Constraint):
     def check(self, value: Tensor) -> Tensor:
         good = self.base_constraint.check(value)
         if good.ndim < (axes := self.reinterpreted_batch_ndims):
-            raise ValueError(f"a value of {value.ndim} axes for a constraint on events of {self.event_dim}")
+            raise ValueError(f"a value of {value.ndim} axes, but the constraint is on events of {self.event_dim}")
         return good.all(tuple(range(-axes, 0))) if axes else good
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """What the components of a mixture, which stand along the last axis of their batch, all demand of a value."""
+    """The conditions of all components of a mixture, which lie along the last axis of their batch."""
 
     def __init__(self, base_constraint: Constraint):
         self.base_constraint = base_constraint
@@ -119,7 +119,7 @@ class MixtureSameFamilyConstraint(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         if value.ndim < self.event_dim:
-            raise ValueError(f"a value of {value.ndim} axes for a constraint on events of {self.event_dim}")
+            raise ValueError(f"a value of {value.ndim} axes, but the constraint is on events of {self.event_dim}")
         good = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         return good.flatten(value.ndim - self.event_dim).all(-1) if good.ndim > value.ndim - self.event_dim else good
 
@@ -138,9 +138,9 @@ class _Real(Constraint):
 
 
 class _Between(Constraint):
-    """Numbers from lower_bound, upper_bound, or both: numbers or tensors."""
+    """Numbers between lower_bound and upper_bound (numbers or tensors), or beyond one of them."""
 
-    _open: tuple[str, ...] = ()  # the bounds that do not belong to it
+    _open: tuple[str, ...] = ()  # the bounds that are excluded
 
     def check(self, value: Tensor) -> Tensor:
         good = value % 1 == 0 if self.is_discrete else None
@@ -229,7 +229,7 @@ class _Simplex(Constraint):
     event_dim, _says = 1, "not negative, with the sum 1"
 
     def check(self, value: Tensor) -> Tensor:
-        most = max(1e-6, 2.0 ** (1 - value.dtype.digits))  # what rounding leaves of 16 bits
+        most = max(1e-6, 2.0 ** (1 - value.dtype.digits))  # the rounding error of 16-bit floats
         wide = value.to(promote_types(value.dtype, float32))
         return (value >= 0).all(-1) & ((wide.sum(-1) - 1).abs() < most)
 
@@ -322,7 +322,7 @@ class _Parts(Constraint):
 
     def _along(self, value: Tensor) -> None:
         if not -value.ndim <= self.dim < value.ndim:
-            raise ArgumentError(f"a constraint on parts along axis {self.dim}, of a value of {value.ndim} axes")
+            raise ArgumentError(f"a constraint on parts along axis {self.dim}, but the value has {value.ndim} axes")
 
 
 class _Cat(_Parts):

@@ -18,11 +18,10 @@ from .utils import clamp_probs
 
 
 class ContinuousBernoulli(ByProbs, ExponentialFamily):
-    """The density C probs^x (1 - probs)^(1 - x) for x in [0, 1], C = l / tanh(l / 2) with the logit l. probs or logits:
-    a number or a tensor.
+    """The density C probs^x (1 - probs)^(1 - x) for x in [0, 1], with C = l / tanh(l / 2) and the logit l. probs or
+    logits: a number or a tensor.
 
-    Near l = 0 power series in l replace the formulas. lims is PyTorch's, which has other limits for that, and
-    has no effect.
+    Near l = 0 power series replace the formulas. lims has no effect: PyTorch takes its own limits for this from it.
 
     >>> norch.distributions.ContinuousBernoulli(0.5).mean
     tensor(0.5000)
@@ -61,7 +60,7 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
         return softplus(logits) - ContinuousBernoulli(logits=logits, validate_args=False)._log_constant()
 
     def _near(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Where the logit is near 0; the logit there, else 0; and elsewhere, else 1."""
+        """Three tensors: whether the logit is near 0; the logit there, else 0; the logit elsewhere, else 1."""
         near = self.logits.abs() < 0.1
         return near, where(near, self.logits, 0.0), where(near, 1.0, self.logits)
 
@@ -104,7 +103,8 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
         return self._mirrored(self._tensor(value), lambda p, logit: (p * logit.expm1()).log1p() / logit)
 
     def _mirrored(self, p: Tensor, function: Any) -> Tensor:
-        """function(p, -|logit|), which does not overflow, and for positive logits 1 - that of 1 - p; p where 0."""
+        """function(p, -|logit|), which does not overflow; for positive logits 1 - function(1 - p, ...); p where that is
+        0."""
         zero, positive = self.logits == 0, self.logits > 0
         values = function(where(positive, 1 - p, p), -where(zero, 1.0, self.logits).abs())
         return where(zero, p, where(positive, 1 - values, values))

@@ -17,8 +17,8 @@ from .gamma import log_standard_gamma
 class Dirichlet(ExponentialFamily):
     """Probabilities x of classes, with a density proportional to the product of x^(concentration - 1).
 
-    concentration: positive, (..., classes). Draws are draws of gamma distributions divided by their sum,
-    in logarithms, since those of small concentrations are below the smallest number.
+    concentration: positive, (..., classes). Draws are gamma draws divided by their sum. They are computed as
+    logarithms, since the draws of small concentrations underflow.
 
     >>> norch.distributions.Dirichlet(norch.tensor([1.0, 3.0])).mean
     tensor([0.2500, 0.7500])
@@ -30,7 +30,7 @@ class Dirichlet(ExponentialFamily):
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if not isinstance(concentration, Tensor) or not concentration.ndim:
-            raise ShapeError("Dirichlet: concentration is a tensor of 1 dimension or more, the last over the classes")
+            raise ShapeError("Dirichlet: concentration must have at least 1 dimension, the classes last")
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
@@ -63,7 +63,7 @@ class Dirichlet(ExponentialFamily):
         logs = log_standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
         limits = finfo(self.concentration.dtype)
         parts = logs.softmax(-1).to(self.concentration.dtype)
-        return parts.clamp(min=limits.tiny, max=1 - limits.eps / 2)  # of 0 and 1 the density may be infinite
+        return parts.clamp(min=limits.tiny, max=1 - limits.eps / 2)  # the density at 0 and 1 may be infinite
 
     def log_prob(self, value: Any) -> Tensor:
         x, a = self._validate_sample(value), self.concentration

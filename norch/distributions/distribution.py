@@ -28,16 +28,16 @@ D = TypeVar("D", bound="Distribution")
 class Distribution(ComputesWide):
     """A batch of distributions, of shape batch_shape, whose values have the shape event_shape.
 
-    A subclass has the conditions on its parameters in arg_constraints, with an attribute and an argument of the
-    constructor for each, and that on its values in support; it defines rsample() or sample(), and log_prob().
-    validate_args: whether parameters and values are checked (ArgumentError); None is the default of
-    set_default_validate_args(), which is True unless set.
+    A subclass lists its parameters with their constraints in arg_constraints (each is an attribute and a constructor
+    argument), has the constraint on its values as support, and defines rsample() or sample(), and log_prob().
+    validate_args: whether parameters and values are checked (ArgumentError); None: as set_default_validate_args() says,
+    True at first.
     """
 
     arg_constraints: dict[str, Constraint] = {}
     has_rsample = False
     has_enumerate_support = False
-    _validate_args = True  # of all classes, unless an instance says otherwise
+    _validate_args = True  # the default for all instances
 
     def __init__(
         self, batch_shape: Iterable[int] = (), event_shape: Iterable[int] = (), validate_args: bool | None = None
@@ -53,7 +53,7 @@ class Distribution(ComputesWide):
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Sets whether distributions check their arguments, unless validate_args says otherwise."""
+        """Sets whether distributions check their arguments if validate_args is None."""
         if value not in (True, False):
             raise ValueError(f"set_default_validate_args: expected a bool, not {value!r}")
         Distribution._validate_args = value
@@ -78,7 +78,7 @@ class Distribution(ComputesWide):
 
     @property
     def support(self) -> Constraint:
-        """The constraint on its values."""
+        """The constraint on the values."""
         raise NotImplementedError(f"{self._name()}: no support")
 
     @property
@@ -98,7 +98,7 @@ class Distribution(ComputesWide):
 
     @property
     def mode(self) -> Tensor:
-        """The value of the highest density or probability."""
+        """The value of highest density or probability."""
         raise NotImplementedError(f"{self._name()}: no mode")
 
     @property
@@ -112,25 +112,25 @@ class Distribution(ComputesWide):
         return self.variance.sqrt()
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        """Draws (sample_shape, batch_shape, event_shape), differentiable by the parameters: the reparametrisation of
-        Kingma and Welling (2014). NotImplementedError unless has_rsample."""
-        raise NotImplementedError(f"{self._name()}: its draws have no derivative; sample() gives them without")
+        """Draws (sample_shape, batch_shape, event_shape), differentiable with respect to the parameters by the
+        reparametrisation trick (Kingma and Welling 2014). NotImplementedError unless has_rsample."""
+        raise NotImplementedError(f"{self._name()}: its draws have no derivative; use sample()")
 
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
-        """Draws (sample_shape, batch_shape, event_shape), without a derivative."""
+        """Draws (sample_shape, batch_shape, event_shape) without a derivative."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def sample_n(self, n: int) -> Tensor:
-        """n draws: sample((n,)), under its older name."""
+        """sample((n,)), the older name."""
         return self.sample((n,))
 
     def log_prob(self, value: Operand) -> Tensor:
-        """The logarithm of the density, or of the probability, at value: (..., batch_shape)."""
+        """The logarithm of the density or probability of value: (..., batch_shape)."""
         raise NotImplementedError(f"{self._name()}: no log_prob")
 
     def cdf(self, value: Operand) -> Tensor:
-        """The cumulative distribution function: the probability of values up to value."""
+        """The cumulative distribution function: the probability of at most value."""
         raise NotImplementedError(f"{self._name()}: no cdf in closed form")
 
     def icdf(self, value: Operand) -> Tensor:
@@ -146,22 +146,22 @@ class Distribution(ComputesWide):
         return self.entropy().exp()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values, along a first axis. expand: for each of the batch, whose sizes are 1 otherwise."""
+        """All values, along a first axis. expand: repeat them for the whole batch, whose axes have size 1 otherwise."""
         raise NotImplementedError(f"{self._name()}: its values cannot be listed")
 
     def expand(self: D, batch_shape: Iterable[int], _instance: Any = None) -> D:
-        """The distribution with its batch_shape broadcast to another one, without a copy."""
+        """This distribution with batch_shape broadcast to another shape, without a copy."""
         rank, wanted = len(self.batch_shape), tuple(batch_shape)
         parameters = {name: getattr(self, name) for name in self._parameter_names()}
         wide = {name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in parameters.items()}
-        # A class of a program may have another constructor: it passes the object that it has made.
+        # A class of the user may have another constructor. It passes the new object as _instance.
         cls = type(self) if _instance is None else declared(type(self))
         expanded = self._filled(cls(**wide, **self._options(), validate_args=False), _instance)
         expanded._validate_args = self._validate_args
         return expanded
 
     def _options(self) -> dict[str, Any]:
-        """The arguments of the constructor that are no parameters."""
+        """The constructor arguments that are not parameters."""
         return {}
 
     def _filled(self, result: Any, instance: Any) -> Any:
@@ -172,8 +172,8 @@ class Distribution(ComputesWide):
         return instance
 
     def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
-        """The object that expand() of a subclass fills: _instance, or a new one; NotImplementedError in a subclass of
-        cls that has a constructor of its own."""
+        """The object that expand() of a subclass fills: _instance, or a new one. NotImplementedError if a subclass of
+        cls has its own constructor."""
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(f"{self._name()}: a subclass with an __init__ needs an expand() of its own")
         return self.__new__(type(self)) if _instance is None else _instance
@@ -181,7 +181,7 @@ class Distribution(ComputesWide):
     def _extended_shape(self, sample_shape: Iterable[int] = ()) -> tuple[int, ...]:
         if not hasattr(sample_shape, "__iter__"):
             raise TypeError(
-                f"{self._name()}: sample_shape is a sequence, as in (3,), not {type(sample_shape).__name__}"
+                f"{self._name()}: sample_shape must be a sequence such as (3,), not {type(sample_shape).__name__}"
             )
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
@@ -203,14 +203,14 @@ class Distribution(ComputesWide):
         return self._rounded(drawn.clamp(-most, most))
 
     def _tensor(self, value: Operand) -> Tensor:
-        """value as a tensor; a number gets the dtype and the device of the parameters."""
+        """value as a tensor. A number gets the dtype and device of the parameters."""
         if isinstance(value, Tensor):
             return value
         like = getattr(self, self._parameter_names()[0])
         return as_tensor(value, dtype=like.dtype, device=like.device)
 
     def _validate_sample(self, value: Operand) -> Tensor:
-        """value as a tensor; if it is checked, ShapeError for its shape, ArgumentError outside the support."""
+        """value as a tensor, checked if validate_args: ShapeError, or ArgumentError outside the support."""
         x = self._tensor(value)
         if self._validate_args:
             shape = tuple(self.batch_shape + self.event_shape)
@@ -218,7 +218,9 @@ class Distribution(ComputesWide):
             if tuple(x.shape[x.ndim - event :]) != shape[len(shape) - event :] or any(
                 a != b and 1 not in (a, b) for a, b in zip(reversed(x.shape), reversed(shape), strict=False)
             ):
-                raise ShapeError(f"{self._name()}: a value of shape {tuple(x.shape)} for {shape} (batch, event)")
+                raise ShapeError(
+                    f"{self._name()}: a value of shape {tuple(x.shape)} does not fit {shape} (batch, event)"
+                )
             self._check("a value", x, self.support)
         return x
 
@@ -232,7 +234,7 @@ class Distribution(ComputesWide):
 
 
 def declared(cls: type) -> Any:
-    """The class of norch that cls is or derives from."""
+    """The first class of norch among cls and its bases."""
     return next(each for each in cls.__mro__ if each.__module__.startswith(f"{__package__}."))
 
 
@@ -242,21 +244,21 @@ def sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Tensors and numbers as tensors of one shape. Numbers get the dtype and the device of the first tensor."""
+    """Broadcasts tensors and numbers to tensors of one shape. Numbers get the dtype and device of the first tensor."""
     like = next((x for x in values if isinstance(x, Tensor)), None)
     where = {"dtype": get_default_dtype()} if like is None else {"dtype": like.dtype, "device": like.device}
     return broadcast_tensors(*(x if isinstance(x, Tensor) else as_tensor(x, **where) for x in values))
 
 
 class ByProbs(Distribution):
-    """A distribution by probs or logits: one is given, and the other computed when it is read."""
+    """A distribution given by probs or logits; the other one is computed when it is read."""
 
     has_enumerate_support = True
     _to_probs: ClassVar[Any]
-    _to_logits: ClassVar[Any]  # of probs in [eps, 1 - eps], so that logarithms are finite
+    _to_logits: ClassVar[Any]  # clamps probs to [eps, 1 - eps], so that logarithms are finite
 
     def _choose(self, probs: Any, logits: Tensor | None) -> Any:
-        """The one of probs and logits that is given; ValueError for both or none."""
+        """The given one of probs and logits; ValueError for both or none."""
         if (probs is None) == (logits is None):
             raise ValueError(f"{self._name()}: give either probs or logits")
         self._by = "logits" if probs is None else "probs"
@@ -267,12 +269,12 @@ class ByProbs(Distribution):
 
     @cached_property
     def probs(self) -> Tensor:
-        """The probabilities; of classes (batch_shape, classes)."""
+        """The probabilities: batch_shape, or (batch_shape, classes)."""
         return self._to_probs(self.logits)
 
     @cached_property
     def logits(self) -> Tensor:
-        """log(probs), or for two values log(probs / (1 - probs))."""
+        """log(probs); for two values log(probs / (1 - probs))."""
         eps = finfo(self.probs.dtype).eps
         return self._to_logits(self.probs.clamp(min=eps, max=1 - eps))
 

@@ -1,4 +1,4 @@
-"""Gamma and Chi2; draws of the gamma distribution that have a derivative."""
+"""Gamma, and differentiable draws of the gamma distribution."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .exp_family import ExponentialFamily
 
 
 class _StandardGamma(Function):
-    """Draws for a rate of 1. The derivative by a, the concentration, is that of the quantile function:
-    -P'(a, z) / p(z; a) with the cumulative distribution function P, P' by a, and the density p (Figurnov et al.,
+    """Draws with rate 1. The derivative with respect to the concentration a is that of the quantile function, -P'(a, z)
+    / p(z; a): P is the cumulative distribution function, P' its derivative by a, p the density (Figurnov et al.,
     Implicit Reparameterization Gradients, NeurIPS 2018)."""
 
     @staticmethod
@@ -37,7 +37,7 @@ class _StandardGamma(Function):
 
 
 class _LogStandardGamma(Function):
-    """Logarithms of draws for a rate of 1."""
+    """Logarithms of draws with rate 1."""
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
@@ -50,33 +50,35 @@ class _LogStandardGamma(Function):
     def backward(ctx: Any, g: Tensor) -> Tensor:
         a, log_z = ctx.saved_tensors
         z = log_z.clamp(min=_SMALL).exp()
-        # P(a, z) is z^a / gamma(a + 1) for small z, whose quantiles have a derivative in closed form.
+        # For small z, P(a, z) is z^a / gamma(a + 1), so the quantile's derivative has a closed form.
         return g * where(log_z < _SMALL, ((a + 1).digamma() - log_z) / a, standard_gamma_slope(a, z) / z)
 
 
-_SMALL = -40.0  # the logarithm of a number that is negligible beside 1 in float64
+_SMALL = -40.0  # log of a number that is negligible beside 1 in float64
 
 
 def log_standard_gamma(concentration: Tensor) -> Tensor:
-    """Logarithms of what standard_gamma() draws, of float64, which do not vanish for small concentrations."""
+    """Logarithms of gamma draws with rate 1, in float64. Unlike the draws they do not underflow for small
+    concentrations."""
     drawn: Tensor = _LogStandardGamma.apply(concentration.double())
     return drawn
 
 
 def standard_gamma(concentration: Tensor) -> Tensor:
-    """Draws of the gamma distribution with a rate of 1, in the shape and dtype of concentration."""
+    """Gamma draws with rate 1, in the shape and dtype of concentration."""
     drawn: Tensor = _StandardGamma.apply(concentration)
     return drawn
 
 
 def _log_of_draw(a: Tensor) -> Tensor:
-    """Logarithms of draws, by rejection: Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS
-    26 (2000). For a concentration below 1: the draw for 1 more, times a power of a uniform number (section 6)."""
+    """Logarithms of draws by rejection (Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS
+    26, 2000). Below a concentration of 1: a draw for concentration + 1 times a power of a uniform number (section
+    6)."""
     flat = where(a < 1, a + 1, a).reshape(-1)
     d = flat - 1 / 3
     c = (9 * d).rsqrt()
     logs = full_like(flat, 0.0)
-    left = (flat == flat).nonzero().squeeze(1)  # for a NaN no draw would be accepted
+    left = (flat == flat).nonzero().squeeze(1)  # a NaN would be rejected forever
     while left.numel():
         of_d, x = d[left], randn_like(logs[left])
         v = (1 + c[left] * x) ** 3
@@ -89,8 +91,8 @@ def _log_of_draw(a: Tensor) -> Tensor:
 
 
 def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:
-    """The derivative of draws z by their concentration. P' is a difference quotient of five points of the incomplete
-    gamma functions, of that tail of the distribution in which z lies."""
+    """The derivative of draws z with respect to their concentration. P' is a five-point difference quotient of the
+    incomplete gamma function for the tail that z lies in."""
     a, x = concentration.detach().double(), z.detach().double()
     step = 1e-3 * a.minimum(a.sqrt())
 
@@ -100,7 +102,7 @@ def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:
 
     by_a = where(x < a, slope(igamma), -slope(igammac))
     log_density = (a - 1) * x.log() - x - a.lgamma()
-    lost = z <= finfo(z.dtype).tiny  # the draw underflowed
+    lost = z <= finfo(z.dtype).tiny  # whether the draw underflowed
     return where(lost, 0.0, (-by_a * (-log_density).exp()).to(z.dtype))
 
 

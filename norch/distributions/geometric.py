@@ -55,7 +55,7 @@ class Geometric(ByProbs):
 
     def log_prob(self, value: Operand) -> Tensor:
         probs, k = broadcast_all(self.probs, self._validate_sample(value))
-        return xlog1py(k.to(probs.dtype), -probs.where(k != 0, 0.0)) + probs.log()  # 0 log 0 has no slope
+        return xlog1py(k.to(probs.dtype), -probs.where(k != 0, 0.0)) + probs.log()  # avoids the NaN slope of 0 log 0
 
     def cdf(self, value: Operand) -> Tensor:
         return -((self._validate_sample(value).floor() + 1) * (-self.probs).log1p()).expm1()

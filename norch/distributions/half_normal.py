@@ -1,4 +1,4 @@
-"""HalfNormal, and the base of distributions of absolute values."""
+"""HalfNormal, and the base of distributions of |x|."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from .transforms import AbsTransform
 
 
 class Half(TransformedDistribution):
-    """The distribution of |x| for x from a distribution that is symmetric around 0. scale: a positive number or
-    tensor."""
+    """The distribution of |x| for x from a distribution symmetric around 0. scale: a positive number or tensor."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
@@ -31,7 +30,7 @@ class Half(TransformedDistribution):
 
     @property
     def scale(self) -> Tensor:
-        """The scale of the whole distribution."""
+        """The scale of the distribution of x."""
         return self.base_dist.scale  # type: ignore[attr-defined]
 
     @property

@@ -13,8 +13,8 @@ from .distribution import Distribution, sum_rightmost
 
 
 class Independent(Distribution):
-    """base_distribution with its last reinterpreted_batch_ndims batch axes as event axes, over which log_prob() and
-    entropy() sum.
+    """Treats the last reinterpreted_batch_ndims batch axes of base_distribution as event axes: log_prob() and entropy()
+    sum over them.
 
     >>> normal = norch.distributions.Normal(norch.zeros(3, 2), 1.0)
     >>> diagonal = norch.distributions.Independent(normal, 1)
@@ -29,7 +29,7 @@ class Independent(Distribution):
             raise TypeError(f"Independent: expected a distribution, not {type(base_distribution).__name__}")
         n, batch = reinterpreted_batch_ndims, base_distribution.batch_shape
         if not 0 <= n <= len(batch):
-            raise ValueError(f"Independent: reinterpreted_batch_ndims {n} for a batch of shape {tuple(batch)}")
+            raise ValueError(f"Independent: reinterpreted_batch_ndims is {n}, but the batch has shape {tuple(batch)}")
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         shape = batch + base_distribution.event_shape
         super().__init__(shape[: len(batch) - n], shape[len(batch) - n :], validate_args)
@@ -64,7 +64,7 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims:
-            raise NotImplementedError("Independent: the values of an event of several axes are not listed")
+            raise NotImplementedError("Independent: enumerate_support() needs reinterpreted_batch_ndims=0")
         return self.base_dist.enumerate_support(expand)
 
     def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> Independent:

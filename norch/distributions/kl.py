@@ -1,4 +1,5 @@
-"""The divergence of Kullback and Leibler (1951): the expectation of log(p / q) under p, by the types of both."""
+"""The Kullback-Leibler divergence (1951), the expectation of log(p / q) under p. The types of p and q choose the
+formula."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ _FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:
-    """A decorator: kl_divergence() calls the function for these types and their subclasses.
+    """A decorator: kl_divergence() then calls the function for these types and their subclasses.
 
     >>> class Mine(norch.distributions.Normal): ...
     >>> @norch.distributions.register_kl(Mine, Mine)
@@ -53,7 +54,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:
     tensor(0.)
     """
     for cls in (type_p, type_q):
-        if not isinstance(cls, type):  # also classes beside Distribution, as those of pyro
+        if not isinstance(cls, type):  # other libraries, such as pyro, register classes that derive from something else
             raise TypeError(f"register_kl: expected classes, not {cls!r}")
 
     def register(function: F) -> F:
@@ -64,8 +65,8 @@ def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The expectation of p.log_prob(x) - q.log_prob(x) for x from p, of shape batch_shape, in closed form.
-    NotImplementedError for a pair of types without a formula.
+    """The expectation of p.log_prob(x) - q.log_prob(x) under p, of shape batch_shape, in closed form.
+    NotImplementedError if no formula is registered for the two types.
 
     >>> kl = norch.distributions.kl_divergence
     >>> kl(norch.distributions.Normal(0.0, 1.0), norch.distributions.Normal(1.0, 1.0))
@@ -138,7 +139,7 @@ def _wishart(p: Wishart, q: Wishart) -> Tensor:
 
 
 def _weighed(weight: Tensor, log_ratio: Tensor, other: Tensor) -> Tensor:
-    """weight log(weight / other): 0 where weight is 0, else inf where other is 0."""
+    """weight log(weight / other), which is 0 where weight is 0, else inf where other is 0."""
     return where(weight == 0, 0.0, where(other == 0, math.inf, weight * log_ratio))
 
 
@@ -150,11 +151,10 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
-    """The divergence of binomial distributions: inf where p has more trials than q, as q gives some draws probability
-    0."""
+    """Infinite where p has more trials than q: q then gives some values of p probability 0."""
     each = _bernoulli(Bernoulli(p.probs, validate_args=False), Bernoulli(q.probs, validate_args=False))
     if not holds(p.total_count >= q.total_count):
-        raise NotImplementedError("kl_divergence: of binomial distributions, q with more trials than p")
+        raise NotImplementedError("kl_divergence: binomial q must not have more trials than p")
     return where(p.total_count > q.total_count, math.inf, p.total_count * each)
 
 
@@ -168,14 +168,14 @@ def _classes(p: Classes, q: Classes) -> Tensor:
 def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         axes = f"{p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}"
-        raise NotImplementedError(f"kl_divergence: events of {axes} axes of the batch")
+        raise NotImplementedError(f"kl_divergence: events take {axes} axes of the batch")
     return p.summed(kl_divergence(p.base_dist, q.base_dist))
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError("kl_divergence: of transformed distributions with different transforms")
+        raise NotImplementedError("kl_divergence: transformed distributions must have the same transforms")
     return kl_divergence(p.base_dist, q.base_dist)
 
 

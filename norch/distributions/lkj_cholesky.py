@@ -21,10 +21,10 @@ from .distribution import Distribution, broadcast_all
 
 
 class LKJCholesky(Distribution):
-    """Lower triangular factors L (dim, dim) of correlation matrices L L^T, with a density of these proportional to
-    det(L L^T)^(concentration - 1): 1 is uniform. concentration: a positive number or tensor. ArgumentError for dim < 2.
+    """Lower triangular factors L (dim, dim) of correlation matrices L L^T with a density proportional to det(L
+    L^T)^(concentration - 1), uniform for 1. concentration: a positive number or tensor. ArgumentError for dim < 2.
 
-    Draws are made row by row, each uniform on a sphere of a radius from a Beta distribution (the onion method).
+    Draws row by row by the onion method: each row is uniform on a sphere whose radius has a Beta distribution.
 
     >>> norch.distributions.LKJCholesky(3, 0.5).sample().shape
     norch.Size([3, 3])

@@ -52,7 +52,7 @@ class LogNormal(TransformedDistribution):
         return self.base_dist.log_prob(log) - log
 
     def cdf(self, value: Operand) -> Tensor:
-        return self.base_dist.cdf(self._tensor(value).log())  # 0 for 0, although it is outside the support
+        return self.base_dist.cdf(self._tensor(value).log())  # 0 is outside the support, but its cdf is 0
 
     def icdf(self, value: Operand) -> Tensor:
         return self.base_dist.icdf(value).exp()

@@ -13,8 +13,8 @@ from .transforms import StickBreakingTransform
 
 
 class LogisticNormal(TransformedDistribution):
-    """The distribution of StickBreakingTransform()(x), n + 1 probabilities, for n normal numbers x with these means and
-    standard deviations: tensors (..., n) that broadcast.
+    """The distribution of StickBreakingTransform()(x), n + 1 probabilities, for n normal numbers x. loc, scale: their
+    means and standard deviations, tensors (..., n) that broadcast.
 
     >>> norch.distributions.LogisticNormal(norch.zeros(2), norch.ones(2)).sample().shape
     norch.Size([3])

@@ -18,8 +18,8 @@ from .distribution import Distribution
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors (..., n) of the mean loc and the covariance W W^T + diag(D), with W the cov_factor (..., n, m) and
-    D the positive cov_diag (..., n). Only matrices (m, m) are decomposed (Woodbury).
+    """Normal vectors (..., n) with mean loc and covariance W W^T + diag(D): W is cov_factor (..., n, m), D the positive
+    cov_diag (..., n). Only m x m matrices are factorized (Woodbury identity).
 
     Needs NumPy and SciPy (norch-dl[linalg]). ShapeError for shapes that do not fit.
 
@@ -48,7 +48,7 @@ class LowRankMultivariateNormal(Distribution):
         super().__init__(batch, n, validate_args)
 
     @cached_property
-    @enable_grad()  # the first caller may be under no_grad()
+    @enable_grad()  # the first read may be under no_grad()
     def _capacitance(self) -> Tensor:
         """The lower triangular factor of I + W^T D^-1 W."""
         inner = self.cov_factor.mT @ (self.cov_factor / self.cov_diag.unsqueeze(-1))
@@ -95,7 +95,7 @@ class LowRankMultivariateNormal(Distribution):
         return self._rounded(self.loc + common + self.cov_diag.sqrt() * self._noise(randn, shape))
 
     def _distances(self, away: Tensor) -> Tensor:
-        """x^T covariance^-1 x of each column x of away (..., n, k): (..., k)."""
+        """x^T covariance^-1 x for each column x of away (..., n, k): (..., k)."""
         plain = (away.square() / self.cov_diag.unsqueeze(-1)).sum(-2)
         return plain - (self._whitened @ away).square().sum(-2)
 

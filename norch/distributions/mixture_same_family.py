@@ -14,8 +14,8 @@ from .distribution import Distribution
 
 
 class MixtureSameFamily(Distribution):
-    """Draws a class of mixture_distribution, and a value of that distribution along the last batch axis of
-    component_distribution. TypeError if the first is no Categorical; ShapeError unless that axis has its classes.
+    """Draws a class from mixture_distribution, then a value from that entry of component_distribution along its last
+    batch axis. TypeError if the first is not a Categorical; ShapeError if the number of classes differs.
 
     >>> weights = norch.distributions.Categorical(norch.tensor([1.0, 3.0]))
     >>> two = norch.distributions.Normal(norch.tensor([0.0, 4.0]), 1.0)
@@ -36,8 +36,8 @@ class MixtureSameFamily(Distribution):
         batch, classes = component_distribution.batch_shape, mixture_distribution.param_shape[-1]
         if not batch or batch[-1] != classes or mixture_distribution.batch_shape not in ((), batch[:-1]):
             raise ShapeError(
-                f"MixtureSameFamily: {classes} classes, a batch of shape {tuple(mixture_distribution.batch_shape)}, "
-                f"do not choose among a batch of shape {tuple(batch)}"
+                f"MixtureSameFamily: {classes} classes in a batch of shape {tuple(mixture_distribution.batch_shape)} "
+                f"do not fit components of batch shape {tuple(batch)}"
             )
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
@@ -47,7 +47,7 @@ class MixtureSameFamily(Distribution):
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def _weighed(self, x: Tensor) -> Tensor:
-        """The sum over the components, an axis in front of the event's, times their probabilities."""
+        """The sum over the components (the axis before the event's) of x times their probabilities."""
         event = (1,) * len(self.event_shape)
         probs = self.mixture_distribution.probs
         return (x * probs.reshape(*probs.shape, *event)).sum(-1 - len(event))
@@ -58,7 +58,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The mean of the variances and the variance of the means."""
+        """The mean of the variances plus the variance of the means."""
         away = self.component_distribution.mean - self.mean.unsqueeze(-1 - len(self.event_shape))
         return self._weighed(self.component_distribution.variance + away.square())
 

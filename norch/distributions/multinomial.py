@@ -1,4 +1,4 @@
-"""Multinomial, how often each class was drawn."""
+"""Multinomial, the counts of classes in several draws."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .categorical import Classes
 
 
 class Multinomial(Classes):
-    """How often each class comes up in total_count draws, an int, of the probabilities probs or logits (..., classes).
+    """The counts of the classes in total_count draws, an int, with probabilities probs or logits (..., classes).
 
-    Values need not sum to total_count: log_prob() is that of as many draws as they have.
+    A value need not sum to total_count: log_prob() takes its own sum as the number of draws.
 
     >>> norch.distributions.Multinomial(10, norch.tensor([1.0, 3.0])).mean
     tensor([2.5000, 7.5000])
@@ -34,9 +34,9 @@ class Multinomial(Classes):
         validate_args: bool | None = None,
     ) -> None:
         if isinstance(total_count, bool) or not isinstance(total_count, int):
-            raise NotImplementedError("Multinomial: total_count is one int for all of the batch")
+            raise NotImplementedError("Multinomial: total_count must be one int for the whole batch")
         if total_count < 0:
-            raise ArgumentError(f"Multinomial: total_count is not negative, not {total_count}")
+            raise ArgumentError(f"Multinomial: total_count must not be negative, but is {total_count}")
         self.total_count = total_count
         super().__init__(probs, logits, True, validate_args)
 

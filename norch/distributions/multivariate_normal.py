@@ -19,13 +19,13 @@ from .distribution import Distribution
 
 
 class ByCovariance(Distribution):
-    """A distribution by a covariance matrix, the matrix of the precision, its inverse, or its lower triangular factor:
-    one is given, the others are computed when they are read."""
+    """A distribution given by a covariance matrix, its inverse (the precision matrix) or its lower triangular factor.
+    The other two are computed when they are read."""
 
-    _by = "scale_tril"  # the one that is given
+    _by = "scale_tril"  # which of the three was given
 
     def _choose(self, **matrices: Tensor | None) -> Tensor:
-        """The matrix that is given; ValueError unless one is."""
+        """The given matrix; ValueError unless exactly one is given."""
         chosen = {name: x for name, x in matrices.items() if x is not None}
         if len(chosen) != 1:
             raise ValueError(f"{self._name()}: give one of {', '.join(matrices)}, not {len(chosen)}")
@@ -35,7 +35,7 @@ class ByCovariance(Distribution):
         return matrix
 
     @cached_property
-    @enable_grad()  # the first caller may be sample(), under no_grad()
+    @enable_grad()  # the first read may be in sample(), under no_grad()
     def scale_tril(self) -> Tensor:
         """The lower triangular factor L of the covariance L L^T."""
         factor = self._unbroadcasted_scale_tril
@@ -44,12 +44,12 @@ class ByCovariance(Distribution):
     @cached_property
     @enable_grad()
     def _unbroadcasted_scale_tril(self) -> Tensor:
-        """scale_tril by the name that subclasses of programs override, which are made without a matrix."""
+        """scale_tril under the name that user-defined subclasses override if they have no matrix."""
         if self._by == "scale_tril":
             return self.scale_tril
         if self._by == "covariance_matrix":
             return linalg.cholesky(self.covariance_matrix)
-        # The precision is U U^T, with U upper triangular: the factor of the matrix turned around. L is U^-T.
+        # The precision is U U^T with U upper triangular, found by factorizing the flipped matrix. L is U^-T.
         lower = linalg.cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
         return linalg.solve_triangular(lower, lower.new_ones(lower.shape[-1:]).diag_embed(), upper=False)
 
@@ -66,7 +66,7 @@ class ByCovariance(Distribution):
         return cholesky_inverse(self.scale_tril)
 
     def _distances(self, away: Tensor) -> Tensor:
-        """x^T covariance^-1 x of each column x of away (..., n, k): (..., k)."""
+        """x^T covariance^-1 x for each column x of away (..., n, k): (..., k)."""
         batch = broadcast_shapes(away.shape[:-2], self.scale_tril.shape[:-2])
         scale = self.scale_tril.expand(*batch, *self.scale_tril.shape[-2:])
         return linalg.solve_triangular(scale, away.expand(*batch, *away.shape[-2:]), upper=False).square().sum(-2)
@@ -76,8 +76,8 @@ class ByCovariance(Distribution):
 
 
 class MultivariateNormal(ByCovariance):
-    """Normal vectors (..., n) of the mean loc, and one of: covariance_matrix or precision_matrix, its inverse, both
-    symmetric and positive definite, or scale_tril, the lower triangular factor of the covariance, all (..., n, n).
+    """Normal vectors (..., n) with mean loc, and one of: covariance_matrix, precision_matrix (its inverse), both
+    symmetric and positive definite, or scale_tril, the lower triangular factor of the covariance; all (..., n, n).
 
     Needs NumPy and SciPy (norch-dl[linalg]). ValueError unless one is given; ShapeError for shapes that do not fit.
 
@@ -114,7 +114,7 @@ class MultivariateNormal(ByCovariance):
         self.loc = loc.expand(*batch, loc.shape[-1])
         self.__dict__[self._by] = matrix.expand(*batch, *matrix.shape[-2:])
         super().__init__(batch, loc.shape[-1:], validate_args)
-        if not isinstance(type(self)._unbroadcasted_scale_tril, cached_property):  # a subclass keeps it elsewhere
+        if not isinstance(type(self)._unbroadcasted_scale_tril, cached_property):  # a subclass may override it
             factor: Any = ByCovariance._unbroadcasted_scale_tril
             self._unbroadcasted_scale_tril = factor.func(self)
 

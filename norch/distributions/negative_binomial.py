@@ -17,9 +17,9 @@ from .gamma import Gamma
 
 
 class NegativeBinomial(ByProbs):
-    """The number of successes, of probability probs each, before total_count failures: a mixture of Poisson
-    distributions, of rates from Gamma(total_count, exp(-logits)). total_count: not negative, and may be no whole
-    number; probs, in [0, 1), or logits. All: numbers, or tensors that broadcast.
+    """The number of successes, each of probability probs, before total_count failures: a mixture of Poisson
+    distributions with rates from Gamma(total_count, exp(-logits)). total_count: not negative, need not be whole; probs,
+    in [0, 1), or logits. All: numbers, or tensors that broadcast.
 
     >>> norch.distributions.NegativeBinomial(2.0, norch.tensor(0.5)).mean
     tensor(2.)
@@ -58,7 +58,7 @@ class NegativeBinomial(ByProbs):
 
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         with no_grad():
-            none = self.total_count == 0  # failures to wait for, so that no success comes before
+            none = self.total_count == 0  # 0 failures end the trials before any success
             rates = Gamma(where(none, 1.0, self.total_count), (-self.logits).exp(), validate_args=False)
             return where(none, 0.0, poisson(rates.sample(sample_shape)))
 

@@ -17,7 +17,7 @@ _LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 class LocationScale(Distribution):
-    """A distribution with a location, its mean, and a positive scale: numbers, or tensors that broadcast."""
+    """A distribution with a location and a positive scale: numbers, or tensors that broadcast."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.real

@@ -1,4 +1,4 @@
-"""Pareto, whose tail is a power."""
+"""Pareto, with a power-law tail."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pareto(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        a = self.alpha.clamp(min=1)  # inf for 1 and less
+        a = self.alpha.clamp(min=1)  # the mean is inf for alpha <= 1
         return a * self.scale / (a - 1)
 
     @property

@@ -1,4 +1,4 @@
-"""RelaxedBernoulli: numbers between 0 and 1 near one of them (Maddison et al. 2017)."""
+"""RelaxedBernoulli: numbers in (0, 1) that lie near 0 or 1 (Maddison et al. 2017)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LogitRelaxedBernoulli(ByProbs):
 
 
 class Relaxed(TransformedDistribution):
-    """A transformed distribution with the parameters of the one that it transforms."""
+    """A transformed distribution that has the parameters of its base distribution."""
 
     has_rsample = True
     base_dist: Any
@@ -62,20 +62,20 @@ class Relaxed(TransformedDistribution):
 
     @property
     def logits(self) -> Tensor:
-        """log(probs / (1 - probs)), or the logarithms of the classes' probs."""
+        """log(probs / (1 - probs)); for classes log(probs)."""
         return self.base_dist.logits
 
     @property
     def probs(self) -> Tensor:
-        """The probabilities, of 1 or of the classes."""
+        """The probability of 1, or those of the classes."""
         return self.base_dist.probs
 
     __repr__ = Distribution.__repr__
 
 
 class RelaxedBernoulli(Relaxed):
-    """The sigmoid of LogitRelaxedBernoulli: a number in (0, 1), the nearer to 0 or 1 the lower the temperature, whose
-    draws have derivatives. Its arguments are those of LogitRelaxedBernoulli.
+    """The sigmoid of LogitRelaxedBernoulli, with the same arguments: a differentiable draw in (0, 1). The lower the
+    temperature, the nearer it is to 0 or 1.
 
     >>> norch.distributions.RelaxedBernoulli(0.1, probs=0.9).log_prob(norch.tensor(0.5)).shape
     norch.Size([])

@@ -41,7 +41,7 @@ class StudentT(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        df = self.df.where(self.df > 2, 3.0)  # elsewhere the slope is 0, not NaN
+        df = self.df.where(self.df > 2, 3.0)  # elsewhere a constant, whose slope is 0 and not NaN
         finite = self.scale.square() * df / (df - 2)
         return where(self.df <= 1, math.nan, where(self.df <= 2, math.inf, finite))
 

@@ -1,4 +1,4 @@
-"""TransformedDistribution: a random variable transformed by one-to-one functions."""
+"""TransformedDistribution: a random variable passed through one-to-one transforms."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .transforms import ComposeTransform, Transform
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of f(x) for x from base_distribution; transforms: a Transform, or several, the first one first.
+    """The distribution of f(x) for x from base_distribution. transforms: a Transform, or several, applied in order.
 
-    Where parameters of a transform have a larger shape, the base distribution is expanded to it. log_prob(y) is that of
-    x = f^-1(y) less log |df / dx| (change of variables).
+    The base distribution is expanded to the shape of the transforms' parameters. log_prob(y) is that of x = f^-1(y)
+    minus log |df / dx|, the change of variables.
 
     >>> d = norch.distributions
     >>> log_normal = d.TransformedDistribution(d.Normal(0.0, 1.0), d.ExpTransform())
@@ -41,10 +41,10 @@ class TransformedDistribution(Distribution):
         shape, event = base_distribution.batch_shape + base_distribution.event_shape, len(base_distribution.event_shape)
         needed, has = f.domain.event_dim, f.codomain.event_dim
         if len(shape) < needed:
-            raise ShapeError(f"TransformedDistribution: events of {needed} axes of a distribution of {tuple(shape)}")
+            raise ShapeError(f"TransformedDistribution: events need {needed} axes, but the shape is {tuple(shape)}")
         image = tuple(f.forward_shape(shape))
         wider = tuple(f.inverse_shape(image))
-        if wider != tuple(shape):  # an independent draw for each element of the batch
+        if wider != tuple(shape):  # so that each element of the batch has its own draw
             base_distribution = base_distribution.expand(wider[: len(wider) - event])
         self.base_dist = Independent(base_distribution, needed - event) if needed > event else base_distribution
         cut = len(image) - has - max(event - needed, 0)
@@ -70,7 +70,8 @@ class TransformedDistribution(Distribution):
         return self._drawn(lambda base: base.rsample(sample_shape))
 
     def _drawn(self, draw: Callable[[Distribution], Tensor]) -> Tensor:
-        """The image of a draw of the base distribution; of halves computed in float32, and finite after rounding."""
+        """The image of a draw of the base distribution. For 16-bit floats it is computed in float32 and finite after
+        rounding."""
         if not holds_halves((self,)) or holds_caches(self):
             return self._transform(draw(self.base_dist))
         return self._transform._inside(rounded_once(lambda d: d._transform(draw(d.base_dist)), self, finite=True))

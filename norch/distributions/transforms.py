@@ -1,4 +1,4 @@
-"""Transforms of random variables: functions with an inverse and the logarithm of the Jacobian's determinant."""
+"""Transforms of random variables: functions with an inverse and the log-determinant of their Jacobian."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ publish(globals())
 
 
 class AffineTransform(Transform):
-    """loc + scale x. loc, scale: numbers or tensors; event_dim: how many last axes belong to one event.
+    """loc + scale x. loc, scale: numbers or tensors; event_dim: the number of axes of an event.
 
     >>> norch.distributions.AffineTransform(loc=1.0, scale=2.0)(norch.tensor([0.0, 3.0]))
     tensor([1., 7.])
@@ -128,7 +128,7 @@ class PowerTransform(Transform):
 
 
 def _clipped(p: Tensor) -> Tensor:
-    """Probabilities away from 0 and 1."""
+    """p clamped away from 0 and 1."""
     info = finfo(p.dtype)
     return p.clamp(min=info.tiny, max=1 - info.eps)
 
@@ -195,7 +195,7 @@ class TanhTransform(Increasing):
 
 
 class AbsTransform(Transform):
-    """|x|, whose inverse is taken to be y.
+    """|x|. The inverse of y is taken to be y.
 
     >>> norch.distributions.AbsTransform()(norch.tensor([-1.0, 2.0]))
     tensor([1., 2.])
@@ -212,12 +212,12 @@ class AbsTransform(Transform):
 
 def _with_axes(shape: Sequence[int], count: int, name: str) -> Sequence[int]:
     if len(shape) < count:
-        raise ShapeError(f"{name}: a shape of {tuple(shape)} for events of {count} axes")
+        raise ShapeError(f"{name}: shape {tuple(shape)} has too few axes for events of {count}")
     return shape
 
 
 class SoftmaxTransform(Transform):
-    """softmax(x) along the last axis; the inverse is log(y), of the x that give y one.
+    """softmax(x) along the last axis. The inverse is log(y), one of the x that give y.
 
     >>> norch.distributions.SoftmaxTransform()(norch.zeros(2))
     tensor([0.5000, 0.5000])
@@ -238,8 +238,8 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """Vectors of n numbers to n + 1 probabilities: each is the part sigmoid(x - log(numbers left)) of what those before
-    it leave of 1, so that 0 gives equal ones.
+    """Maps n numbers to n + 1 probabilities: each takes the fraction sigmoid(x - log(numbers left)) of what is left of
+    1, so that zeros give equal probabilities.
 
     >>> norch.distributions.StickBreakingTransform()(norch.zeros(1))
     tensor([0.5000, 0.5000])
@@ -279,7 +279,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular ones whose diagonal is exp() of theirs, and so positive.
+    """Maps square matrices to lower triangular ones: exp() makes the diagonal positive.
 
     >>> norch.distributions.LowerCholeskyTransform()(norch.zeros(2, 2))
     tensor([[1., 0.],
@@ -296,7 +296,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Square matrices to L L^T, with the L of LowerCholeskyTransform.
+    """Maps square matrices to L L^T, with the L of LowerCholeskyTransform.
 
     >>> norch.distributions.PositiveDefiniteTransform()(norch.zeros(2, 2))
     tensor([[1., 0.],
@@ -316,8 +316,8 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """Vectors of n (n - 1) / 2 numbers to the lower triangular factors (n, n) of correlation matrices: tanh(x) are
-    partial correlations, row by row (Lewandowski, Kurowicka and Joe 2009).
+    """Maps n (n - 1) / 2 numbers to the lower triangular factor (n, n) of a correlation matrix: tanh(x) are the partial
+    correlations, row by row (Lewandowski, Kurowicka and Joe 2009).
 
     >>> norch.distributions.CorrCholeskyTransform()(norch.zeros(1))
     tensor([[1., 0.],
@@ -351,7 +351,7 @@ class CorrCholeskyTransform(Transform):
         *batch, count = _with_axes(shape, 1, "CorrCholeskyTransform")
         n = round((0.25 + 2 * count) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != count:
-            raise ShapeError(f"CorrCholeskyTransform: {count} is no n (n - 1) / 2")
+            raise ShapeError(f"CorrCholeskyTransform: {count} numbers are not n (n - 1) / 2 for any n")
         return (*batch, n, n)
 
     def inverse_shape(self, shape: Sequence[int]) -> Sequence[int]:

@@ -33,7 +33,7 @@ class Uniform(Distribution):
         super().__init__(self.low.shape, validate_args=validate_args)
         if self._validate_args and not holds(ordered := self.low < self.high):
             if isinstance(ordered, BatchedBase):
-                raise ArgumentError("Uniform: low must be less than high, and is not in some samples of vmap")
+                raise ArgumentError("Uniform: low must be less than high in every sample of vmap")
             first = (self.low >= self.high).flatten().nonzero()[0]
             ends = [x.flatten()[first].item() for x in (self.low, self.high)]
             raise ArgumentError(f"Uniform: low must be less than high, not {ends[0]} and {ends[1]}")
@@ -57,7 +57,7 @@ class Uniform(Distribution):
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         part = self._noise(rand, self._extended_shape(sample_shape))
         drawn = self._rounded(self.low + part * (self.high - self.low))
-        below = nextafter(self.high, self.low).detach()  # where drawn was rounded to high, which is outside
+        below = nextafter(self.high, self.low).detach()  # high is excluded, but rounding may reach it
         return where(drawn < self.high, drawn, below)
 
     def log_prob(self, value: Operand) -> Tensor:

@@ -31,7 +31,7 @@ def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """probs within [eps, 1 - eps]."""
+    """Clamps probs to [eps, 1 - eps]."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
 
@@ -48,7 +48,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
-    """Lower triangular matrices (..., n, n) of their elements (..., d), row by row."""
+    """Builds lower triangular matrices (..., n, n) from their elements (..., d), row by row."""
     more = -(1 + 2 * diag)
     n = round((more + (more**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
     rows, columns = tril_indices(n, n, diag)

@@ -18,7 +18,7 @@ from .distribution import Distribution, broadcast_all
 
 
 def _drawn(k: Tensor, r: Tensor) -> Tensor:
-    """Angles from 0 on of these concentrations, by rejection; NaN for NaN, of which no draw would be accepted."""
+    """Angles >= 0 with these concentrations, by rejection. NaN for NaN, which would be rejected forever."""
     draws, left = empty_like(k).fill_(math.nan), (k == k).nonzero().squeeze(1)
     while left.numel():
         z = (math.pi * rand_like(k[left])).cos()
@@ -34,10 +34,10 @@ def _drawn(k: Tensor, r: Tensor) -> Tensor:
 
 class VonMises(Distribution):
     """The density exp(concentration cos(x - loc)) / (2 pi I0(concentration)) of angles x; draws are in [-pi, pi). loc:
-    numbers; concentration: positive; or tensors that broadcast. variance is 1 - I1 / I0, the circular one.
+    numbers; concentration: positive; or tensors that broadcast. variance is the circular variance, 1 - I1 / I0.
 
-    Draws by rejection: Best and Fisher, Efficient Simulation of the von Mises Distribution, Applied Statistics 28
-    (1979).
+    Draws by rejection (Best and Fisher, Efficient Simulation of the von Mises Distribution, Applied Statistics 28,
+    1979).
 
     >>> norch.distributions.VonMises(0.0, 1.0).log_prob(norch.tensor(0.0))
     tensor(-1.0738)
@@ -68,7 +68,7 @@ class VonMises(Distribution):
             k = self.concentration.double().expand(shape).reshape(-1)
             tau = 1 + (1 + 4 * k.square()).sqrt()
             rho = (tau - (2 * tau).sqrt()) / (2 * k)
-            r = where(k < 1e-5, 1 / k + k, (1 + rho.square()) / (2 * rho))  # of which rho loses the digits
+            r = where(k < 1e-5, 1 / k + k, (1 + rho.square()) / (2 * rho))  # rho loses the digits of small k
             turned = _drawn(k, r).reshape(shape) + self.loc.double() + math.pi
             return (turned % (2 * math.pi) - math.pi).to(self.loc.dtype)
 

@@ -22,9 +22,9 @@ from .multivariate_normal import ByCovariance
 
 
 class Wishart(ByCovariance):
-    """The distribution of the sum of x x^T over df normal vectors x (n) of the mean 0: symmetric, positive definite
-    matrices (n, n). df: more than n - 1, and may be no whole number; and one of the covariance_matrix of x, the
-    precision_matrix, its inverse, or scale_tril, its lower triangular factor, all (..., n, n).
+    """The distribution of the sum of x x^T over df normal vectors x (n) with mean 0: symmetric, positive definite
+    matrices (n, n). df: more than n - 1, need not be whole. Give one of the covariance_matrix of x, the
+    precision_matrix (its inverse) or scale_tril (its lower triangular factor), all (..., n, n).
 
     Needs NumPy and SciPy (norch-dl[linalg]). ValueError unless one is given. Draws by Bartlett's decomposition (1933).
 
@@ -69,7 +69,7 @@ class Wishart(ByCovariance):
 
     @property
     def _wide(self) -> Tensor:
-        """df, for matrices."""
+        """df with two axes appended, to multiply matrices."""
         return self.df.unsqueeze(-1).unsqueeze(-1)
 
     @property
@@ -101,13 +101,13 @@ class Wishart(ByCovariance):
         return of_x - trace / 2 - half * (n * math.log(2) + 2 * self._half_log_det()) - mvlgamma(half, n)
 
     def _mean_log_det(self) -> Tensor:
-        """The expectation of the logarithm of the determinant of a value."""
+        """The expectation of log det(x)."""
         half, n = self.df / 2, self._n
         slopes = (half.unsqueeze(-1) - arange(n, dtype=half.dtype, device=half.device) / 2).digamma().sum(-1)
         return slopes + n * math.log(2) + 2 * self._half_log_det()
 
     def _cross_entropy(self, of: Wishart) -> Tensor:
-        """The expectation of -log_prob(x) for x from another one."""
+        """The expectation of -of.log_prob(x)."""
         half, n = self.df / 2, self._n
         trace = of.df * self._distances(of.scale_tril).sum(-1)
         normalizer = half * (n * math.log(2) + 2 * self._half_log_det()) + mvlgamma(half, n)
