@@ -1,4 +1,5 @@
-"""``norch._C``: what libraries call of PyTorch's private module. None of it changes a result, so it does nothing."""
+"""``norch._C``: functions of PyTorch's private module that libraries call. None changes a result, so none does
+anything."""
 
 import sys
 from typing import Any
@@ -8,27 +9,27 @@ from ..tensor import disabled_torch_function as _disabled_torch_function_impl  #
 
 
 def _log_api_usage_once(name: str) -> None:
-    """Nothing is logged."""
+    """Logs nothing."""
 
 
 def _get_tracing_state() -> Any:
-    """The trace of this thread (trace_graph.py), None where there is none."""
+    """The trace that this thread records (trace_graph.py), or None."""
     traced = sys.modules.get("norch.compat.trace_graph")
     return None if traced is None else traced.here.tracing
 
 
 def _is_tracing() -> bool:
-    """Whether this thread makes a trace."""
+    """Whether this thread records a trace."""
     return _get_tracing_state() is not None
 
 
 def _jit_set_profiling_executor(enabled: bool) -> bool:
-    """The setting before: nothing is compiled."""
+    """Returns the old setting; nothing is compiled."""
     return False
 
 
 def _jit_set_profiling_mode(enabled: bool) -> bool:
-    """The setting before: nothing is compiled."""
+    """Returns the old setting; nothing is compiled."""
     return False
 
 

@@ -5,7 +5,7 @@ from .._binding.threads import get_num_threads
 
 
 def show() -> str:
-    """A few lines about the build, for people.
+    """A description of the build in a few lines.
 
     >>> "norch" in norch.__config__.show()
     True

@@ -1,1 +1,1 @@
-"""Names of PyTorch that are there for old scripts only; nothing here is imported before it is asked for."""
+"""PyTorch's names for programs written for it. Each module is imported when it is first used."""

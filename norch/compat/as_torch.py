@@ -10,12 +10,12 @@ from .door import Door, open_door
 
 
 def as_torch() -> Door:
-    """From now on `import torch` gives norch, in this process and in those that it starts; so do `import torch.nn` and
-    all other modules of PyTorch, and importlib.metadata.version("torch") is the version that norch follows.
+    """Makes `import torch` import norch, in this process and in those that it starts. `import torch.nn` and PyTorch's
+    other modules follow, and importlib.metadata.version("torch") is the version that norch follows.
 
-    It has to be called before PyTorch is imported, and before what imports it: a RuntimeError says where that was. A
-    PyTorch that is installed is not touched. What as_torch() returns undoes it: by close(), or at the end of a with
-    statement. `python -m norch script.py` does the same for a program, `pytest -p norch.as_torch` for tests.
+    Call it before anything imports PyTorch: otherwise a RuntimeError says what was imported from where. An installed
+    PyTorch is not touched. close() of the result, or the end of a with statement, undoes it. `python -m norch
+    script.py` does the same for a program, `pytest -p norch.as_torch` for tests.
 
     >>> with norch.as_torch():  # doctest: +SKIP
     ...     import torch
@@ -26,14 +26,14 @@ def as_torch() -> Door:
 
 
 class _Callable(ModuleType):
-    """`import norch.as_torch`, as pytest imports it, leaves norch.as_torch a thing to call."""
+    """Keeps norch.as_torch callable after `import norch.as_torch`, which pytest does."""
 
     def __call__(self) -> Door:
         return open_door()
 
 
 def pytest_addoption(parser: Any) -> None:
-    """Opens the door: pytest calls this hook first, when it has imported the plugin."""
+    """Opens the door. It is the first hook that pytest calls after importing the plugin."""
     open_door()
 
 

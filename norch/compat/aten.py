@@ -1,7 +1,7 @@
-"""Calls of norch's functions as the operators "aten" of PyTorch, as a trace has them: named().
+"""Translates calls of norch's functions to PyTorch's operators, aten::NAME, as a trace shows them: named().
 
-Source: PyTorch's aten/src/ATen/native/native_functions.yaml. A call that is not listed here has the name of norch's
-function, which is PyTorch's, and the arguments that it was given.
+Source: PyTorch's aten/src/ATen/native/native_functions.yaml. A call that is not listed here keeps the function's name,
+which is PyTorch's, and its arguments.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from .._package.entries import entry_of
 from ..tensor import Tensor
 
-# Functions that PyTorch writes in Python: the operators are what they call.
+# PyTorch writes these functions in Python; a trace shows the operators that they call.
 COMPOSED = frozenset(
     "gaussian_nll_loss gumbel_softmax local_response_norm lp_pool1d lp_pool2d lp_pool3d multi_head_attention_forward "
     "normalize softmin softsign tanhshrink upsample upsample_bilinear upsample_nearest".split()
 )
-DROPPED = frozenset("inplace out generator size_average reduce pin_memory return_indices".split())  # of no operator
-# Operators of other names than the functions.
+DROPPED = frozenset("inplace out generator size_average reduce pin_memory return_indices".split())  # no operator's
+# Operators whose names differ from the functions'.
 NAMES = {
     "__floordiv__": "floor_divide", "__rsub__": "rsub", "__rtruediv__": "div", "__rpow__": "pow",
     "__setitem__": "copy_", "nll_loss": "nll_loss_nd",
@@ -30,7 +30,7 @@ NAMES = {
 
 
 def named(function: Any, args: Any, kwargs: Any) -> tuple[str, list[Any]]:
-    """(the name of the operator of a call, without "aten::"; its arguments)."""
+    """(the operator's name without "aten::", its arguments) for a call."""
     name = function_name(function)
     if name in _FORMS:
         return _FORMS[name](SimpleNamespace(**bound(function, args, kwargs)))
@@ -44,7 +44,7 @@ def named(function: Any, args: Any, kwargs: Any) -> tuple[str, list[Any]]:
 
 
 def function_name(function: Any) -> str:
-    """The name of a function that an override gets: with its module, if that is one of linalg, fft or special."""
+    """The name of a function as an override gets it, prefixed with linalg, fft or special if it is in that module."""
     name: str = getattr(function, "__name__", "")
     if name in ("__get__", "__set__"):
         name = getattr(getattr(function.__self__, "fget", None), "__name__", "")
@@ -53,7 +53,7 @@ def function_name(function: Any) -> str:
 
 
 def original(function: Any) -> Callable[..., Any]:
-    """The function as it is without the look for overrides that it begins with."""
+    """The function without its check for overrides."""
     return entry_of(function).original
 
 
@@ -64,7 +64,7 @@ def _signature(function: Any) -> inspect.Signature:
 
 @cache
 def _place_of_inplace(function: Any) -> int | None:
-    """The position of an argument `inplace`, which an operator has in its name."""
+    """The position of the argument `inplace`. Operators say it in their names instead."""
     try:
         names = list(_signature(function).parameters)
     except (TypeError, ValueError):
@@ -73,7 +73,7 @@ def _place_of_inplace(function: Any) -> int | None:
 
 
 def bound(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    """{parameter: what a call gives it, or its default}; what *args takes is a list."""
+    """{parameter: the argument, or the default} of a call; for *args a list."""
     binding = _signature(function).bind(*args, **kwargs)
     binding.apply_defaults()
     arguments = dict(binding.arguments)
@@ -91,7 +91,7 @@ def _listed(value: Any, axes: int) -> list[Any]:
 
 
 def convolution(a: Any, transposed: bool) -> list[Any]:
-    """The arguments of aten::convolution, of those of F.conv2d() and its like."""
+    """The arguments of aten::convolution for a call of F.conv2d() and its like."""
     axes = a.weight.ndim - 2
     stride, dilation, padding = _listed(a.stride, axes), _listed(a.dilation, axes), a.padding
     if isinstance(padding, str):
@@ -112,7 +112,7 @@ def _convolution(transposed: bool) -> Any:
 
 
 def _resized(a: Any) -> tuple[str, list[Any]]:
-    """interpolate(): an operator for each mode and number of axes."""
+    """interpolate(): one operator for each mode and number of axes."""
     axes, mode, size, scales = a.input.ndim - 2, a.mode, a.size, a.scale_factor
     size = None if size is None else _listed(size, axes)
     if mode == "area":
@@ -124,7 +124,7 @@ def _resized(a: Any) -> tuple[str, list[Any]]:
 
 
 def _read(a: Any) -> tuple[str, list[Any]]:
-    """x[index]: the operator of the first part of the index that does something."""
+    """x[index]: the operator of the first part of the index that has an effect."""
     parts = a.index if isinstance(a.index, tuple) else (a.index,)
     tensors = [x for x in parts if isinstance(x, (Tensor, list))]
     if tensors:

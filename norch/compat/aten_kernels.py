@@ -1,4 +1,4 @@
-"""Operators of PyTorch, torch.ops.aten.NAME, whose arguments or results are others than those of norch's functions."""
+"""torch.ops.aten.NAME for operators whose arguments or results differ from norch's functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def convolution(
     input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int, *of_kernels: Any,
 ) -> Tensor:  # fmt: skip
-    """F.conv2d() and its like, of any number of axes."""
+    """F.conv2d() and its like, for any number of axes."""
     axes = weight.ndim - 2
     stride, padding, dilation = (
         tuple(x) * (axes if len(x) == 1 else 1) if isinstance(x, (list, tuple)) else x
@@ -44,7 +44,7 @@ def native_group_norm(
     group: int,
     eps: float,  # noqa: N803
 ) -> Any:
-    """(F.group_norm(), the means, the inverse standard deviations (N, group)), of which PyTorch differentiates all."""
+    """(F.group_norm(), means, inverse standard deviations (N, group)). As in PyTorch, all three are differentiable."""
     mean, scale = _statistics(input.reshape(N, group, C // group * HxW), -1, eps)
     return F.group_norm(input, group, weight, bias, eps), mean.squeeze(-1), scale.squeeze(-1)
 
@@ -53,7 +53,7 @@ def native_batch_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float,
     eps: float,
 ) -> Any:  # fmt: skip
-    """(F.batch_norm(), and in training the means and the inverse standard deviations of the channels)."""
+    """F.batch_norm(), and in training the means and inverse standard deviations of the channels."""
     mean = scale = input.new_empty(0)
     if training:
         mean, scale = (x.flatten() for x in _statistics(input.detach(), (0, *range(2, input.ndim)), eps))
@@ -68,7 +68,7 @@ def attention(
     query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0, is_causal: bool = False, *,
     attn_mask: Any = None, scale: float | None = None,
 ) -> Any:  # fmt: skip
-    """(F.scaled_dot_product_attention(), the logarithms of the sums of the scores' exponentials)."""
+    """(F.scaled_dot_product_attention(), the log-sum-exp of the scores)."""
     scores = query.detach() @ key.detach().mT * (query.shape[-1] ** -0.5 if scale is None else scale)
     if is_causal:
         scores = scores.masked_fill(norch.ones_like(scores, dtype=norch.bool).tril().logical_not(), float("-inf"))
@@ -80,7 +80,7 @@ def attention(
 
 
 def _safe_softmax(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """F.softmax(), 0 where all of a row is -inf."""
+    """F.softmax(), with 0 for rows that are all -inf."""
     hidden = (input == float("-inf")).all(dim, keepdim=True)
     return F.softmax(input.masked_fill(hidden, 0.0), dim, dtype=dtype).masked_fill(hidden, 0.0)
 

@@ -1,4 +1,4 @@
-"""What torch.utils.checkpoint has beside checkpoint(), as checkpoints of other libraries call it."""
+"""Names of torch.utils.checkpoint besides checkpoint(), which checkpoints of other libraries call."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..tensor import Tensor
 
 
 class CheckpointError(Error):
-    """What PyTorch raises if a function computes something else the second time."""
+    """PyTorch raises it if the recomputation differs from the first call."""
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a selective checkpoint does with the result of an operator; here all are computed again."""
+    """What a selective checkpoint does with an operator's result. Here all results are recomputed."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -31,7 +31,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class DefaultDeviceType:
-    """The type of device of functions whose arguments are on the CPU alone."""
+    """The device type that checkpoints assume for arguments on the CPU."""
 
     _default_device_type: str | None = None
 
@@ -56,7 +56,7 @@ def noop_context_fn() -> tuple[Any, Any]:
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """Contexts that save nothing: a selective checkpoint has the results of a whole one."""
+    """Contexts that save nothing: a selective checkpoint gives the same results as a full one."""
     if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     return noop_context_fn()
@@ -64,7 +64,7 @@ def create_selective_checkpoint_contexts(
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Does nothing: the function is computed again as a whole."""
+    """Does nothing: the whole function is recomputed."""
     yield
 
 
@@ -87,7 +87,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class CheckpointFunction(Function):
-    """PyTorch's reentrant checkpoint: backward() of the function's graph within backward()."""
+    """PyTorch's reentrant checkpoint: backward() recomputes the function and calls backward() on its graph."""
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:

@@ -1,6 +1,6 @@
-"""PyTorch's modules utils.data._utils.collate, .worker and .pin_memory: how batches are collated, what a worker is.
+"""PyTorch's modules utils.data._utils.collate, .worker and .pin_memory.
 
-What a library adds to default_collate_fn_map holds for default_collate(), and so for DataLoader.
+default_collate(), and so DataLoader, uses what a library adds to default_collate_fn_map.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """A tensor of NumPy's arrays or numbers, stacked."""
+    """Stacks NumPy arrays or numbers to a tensor."""
     return own.of_numpy(batch)
 
 
@@ -66,14 +66,14 @@ _OWN = dict(default_collate_fn_map)
 
 
 def _function_of(sample: Any, functions: CollateMap) -> Callable[..., Any] | None:
-    """Of the class of a sample, or of the first class in the map that it is an instance of."""
+    """The function for the class of a sample, or for the first class in the map that it is an instance of."""
     if type(sample) in functions:
         return functions[type(sample)]
     return next((function for cls, function in functions.items() if isinstance(sample, cls)), None)
 
 
 def _registered(batch: Any) -> Any:
-    """A batch by a function that was added to default_collate_fn_map; NotImplemented where there is none."""
+    """Collates a batch by a function that was added to default_collate_fn_map; NotImplemented if there is none."""
     if default_collate_fn_map == _OWN:
         return NotImplemented
     function = _function_of(batch[0], default_collate_fn_map)
@@ -86,8 +86,8 @@ own.registered = _registered
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """A batch of samples: the function of collate_fn_map for the class of the first one, called with the samples and
-    the map; mappings and sequences entry by entry. TypeError for others, RuntimeError for unequal lengths."""
+    """Collates samples by calling the function of collate_fn_map for the class of the first one with the samples and
+    the map; mappings and sequences entry by entry. TypeError for other classes, RuntimeError for unequal lengths."""
     first = batch[0]
     if collate_fn_map is not None and (function := _function_of(first, collate_fn_map)) is not None:
         return function(batch, collate_fn_map=collate_fn_map)
@@ -105,7 +105,7 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """A batch with its tensors in pinned memory."""
+    """Copies the tensors of a batch to pinned memory."""
     return pinned(data)
 
 
@@ -117,8 +117,8 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception with its traceback as text, to be raised again elsewhere. exc_info: as sys.exc_info() gives it, by
-    default of the exception that is handled."""
+    """An exception and its traceback as text, to be raised in another process. exc_info: as from sys.exc_info(), which
+    is the default."""
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
         kind: Any
@@ -127,7 +127,7 @@ class ExceptionWrapper:
         self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
 
     def reraise(self) -> None:
-        """Raises an exception of that class, with the traceback in its text."""
+        """Raises an exception of the same class whose text is the traceback."""
         text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             text = KeyErrorMessage(text)
@@ -135,7 +135,7 @@ class ExceptionWrapper:
             raise self.exc_type(message=text)
         try:
             error = self.exc_type(text)
-        except Exception:  # a class that takes other arguments
+        except Exception:  # its class takes other arguments
             raise RuntimeError(text) from None
         raise error
 

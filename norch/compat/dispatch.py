@@ -1,7 +1,7 @@
-"""``torch.utils._python_dispatch``: TorchDispatchMode, which gets the operators of PyTorch, "aten", that calls come to.
+"""``torch.utils._python_dispatch``: TorchDispatchMode, which gets PyTorch's operators, "aten", for each call.
 
-norch has no dispatcher: the mode is made out of its one entry for calls, which is above autograd. So results have
-the derivatives of what the mode computes, and the operators of backward() are not seen.
+norch has no dispatcher below autograd: the mode uses norch's one entry for calls, above autograd. So results get the
+derivatives of what the mode computes, and the operators of backward() are not seen.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["TorchDispatchMode"]
 
 
 class TorchDispatchMode(TorchFunctionMode):
-    """A context whose subclasses define ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``: it gets each
-    operator of the calls within as torch.ops.aten.NAME.OVERLOAD, which func(*args, **kwargs) computes.
+    """A context whose subclasses define ``__torch_dispatch__(self, func, types, args=(), kwargs=None)``. It gets the
+    operators of the calls inside, torch.ops.aten.NAME.OVERLOAD; func(*args, **kwargs) computes one.
 
-    Linear layers and products come as t, mm, addmm and bmm, convolutions as convolution, normalizations and softmax as
-    PyTorch's operators below autograd, and other calls as one operator of the function's name. A RuntimeWarning says
-    that the operators of Tensor.backward() are not seen.
+    Linear layers and products arrive as t, mm, addmm and bmm, convolutions as convolution, normalizations and softmax
+    as PyTorch's operators below autograd, other calls as one operator of the function's name. Operators of
+    Tensor.backward() are not seen; a RuntimeWarning says so.
 
     >>> class Counted(TorchDispatchMode):
     ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -83,7 +83,7 @@ class TorchDispatchMode(TorchFunctionMode):
         return self.__torch_dispatch__(getattr(packet, _overload_of(name, args)), (), args, kwargs)
 
 
-# Functions that are no operators: what they give is no tensor, or the tensor itself.
+# Functions that are not operators: they return no tensor, or the tensor itself.
 _NO_OPERATORS = frozenset(
     "__bool__ __contains__ __deepcopy__ __float__ __index__ __int__ __iter__ __len__ __repr__ __reduce_ex__ "
     "__format__ __hash__ backward data_ptr device dim dtype element_size get_device grad is_complex is_contiguous "
@@ -96,12 +96,12 @@ _OVERLOADS = {
     "split": "Tensor", "select": "int", "transpose": "int", "where": "self",
 }  # fmt: skip
 _CASTS = frozenset("to type float double half bfloat16 long int short char byte bool cpu contiguous".split())
-_BELOW = {"_to_copy": "_to_copy", "clone": "clone", "pad": "constant_pad_nd"}  # other names than in a trace
+_BELOW = {"_to_copy": "_to_copy", "clone": "clone", "pad": "constant_pad_nd"}  # names that differ from those in a trace
 _TAKING_SIZES = frozenset("view permute expand repeat".split())
 
 
 def _overload_of(name: str, args: Any = ()) -> str:
-    """The overload of an operator: several have one for tensors and one for numbers."""
+    """The overload of an operator: several have one for tensors and another for numbers."""
     if name in _OVERLOADS:
         return _OVERLOADS[name]
     if name in ("eq", "ne", "lt", "le", "gt", "ge") and len(args) > 1:
@@ -126,7 +126,7 @@ def _linear(call: Any, a: Any) -> Any:
 
 
 def _product(call: Any, a: Tensor, b: Tensor) -> Any:
-    """matmul(): mm, mv or dot, or bmm of what is broadcast, as PyTorch's comes to."""
+    """matmul(): mm, mv, dot, or bmm of the broadcast operands, as in PyTorch."""
     if a.ndim <= 2 and b.ndim <= 2:
         if b.ndim == 1:
             return call("dot" if a.ndim == 1 else "mv", a, b)

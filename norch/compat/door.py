@@ -1,7 +1,7 @@
-"""The door: an import hook by which `torch` and its modules are norch and its modules, the same objects.
+"""The door: an import hook that makes `torch` and its modules the same objects as norch and its modules.
 
-It also gives them PyTorch's names: `__name__`, `__version__` and `__module__`, what str() says of dtypes, and the
-version that importlib.metadata gives. close() takes all of it back.
+It also gives them PyTorch's names: `__name__`, `__version__`, `__module__`, the str() of dtypes, and the version in
+importlib.metadata. close() undoes all of it.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from .finder import spec_of
 from .placeholders import HERE, homes, imported, is_module, members, open_to_others, packages, read_value
 from .torch_version import TorchVersion
 
-norch = import_module("norch")  # by name: the package hands as_torch() on
-FOLLOWED = "2.13.0"  # the PyTorch whose names and results norch has
+norch = import_module("norch")  # by name: the package re-exports as_torch()
+FOLLOWED = "2.13.0"  # the PyTorch whose names and results norch follows
 VERSION = f"{FOLLOWED}+norch"
 OWN_VERSION = norch.__version__
-# Modules whose functions are named by them, wherever they are defined.
+# A function that is public here is named after this module, wherever it is defined.
 PUBLIC = ("norch", "norch.nn.functional", "norch.nn.init", "norch.fft", "norch.linalg", "norch.special")
-PATH = os.path.join(HERE, "path")  # its package torch opens the door in processes that this one starts
+PATH = os.path.join(HERE, "path")  # the package torch in it opens the door in child processes
 REQUIRES = f"Requires-Dist: norch-dl>={OWN_VERSION}"
 SUMMARY = "norch in the place of PyTorch: `import torch` gives norch, which is no build of PyTorch"
 
 
 class Door:
-    """What as_torch() opened. close() undoes it, as does the end of a with statement."""
+    """What as_torch() returns. close(), or the end of a with statement, undoes it."""
 
     def __init__(self) -> None:
         self.undo: list[Callable[[], Any]] = []
@@ -49,7 +49,7 @@ class Door:
         self.set(norch, "__all__", _starred())
         self.say_torch()
         sys.modules["torch"] = norch
-        sys.path.insert(0 if getattr(sys.flags, "safe_path", False) else 1, PATH)  # behind the program's folder
+        sys.path.insert(0 if getattr(sys.flags, "safe_path", False) else 1, PATH)  # after the program's folder
         self.undo.append(_leave_path)
         before = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = PATH if not before else f"{PATH}{os.pathsep}{before}"
@@ -57,7 +57,7 @@ class Door:
         return self
 
     def close(self) -> None:
-        """`import torch` means what it did before. Objects that were imported meanwhile stay as they are."""
+        """Restores the meaning of `import torch`. Objects imported in the meantime stay as they are."""
         global _open
         while self.undo:
             self.undo.pop()()
@@ -72,7 +72,7 @@ class Door:
         self.close()
 
     def set(self, holder: Any, name: str, value: Any) -> None:
-        """Sets an attribute, until the door is closed."""
+        """Sets an attribute; close() restores it."""
         missing = object()
         before = vars(holder).get(name, missing)
         setattr(holder, name, value)
@@ -87,7 +87,7 @@ class Door:
         root, _, rest = name.partition(".")
         if root == "torch":
             return self.alias(name, rest)
-        if name == "functorch":  # which PyTorch installs too
+        if name == "functorch":  # PyTorch installs it too
             return spec_of(name, lambda: import_module("norch.compat.functorch"))
         if name == "optree":
             return _then(PathFinder.find_spec(name, path), know_registries)
@@ -112,7 +112,7 @@ class Door:
         return spec_of(name, module)
 
     def find_distributions(self, context: Any = None) -> Iterator[Any]:
-        """Answers importlib.metadata: the distribution torch."""
+        """Makes importlib.metadata find the distribution torch."""
         name = getattr(context, "name", None)
         if name is None or name.lower() == "torch":
             yield _distribution()
@@ -120,11 +120,11 @@ class Door:
     # ---- names -----------------------------------------------------------------------------------------------------
 
     def rename(self, module: Any) -> None:
-        """Gives a module and the classes and functions that it defines the names of PyTorch."""
+        """Gives a module, its classes and functions PyTorch's names."""
         own = getattr(module, "__name__", "")
         if not isinstance(module, ModuleType) or own.partition(".")[0] != "norch":
             return
-        getattr(module, "__all__", None)  # which some modules gather from these names
+        getattr(module, "__all__", None)  # some modules compute it from these names
         for name, thing in [*vars(module).items()]:
             if isinstance(thing, type):
                 if getattr(thing, "__module__", None) == own:
@@ -170,12 +170,12 @@ class Door:
         before = thing.__module__
         try:
             thing.__module__ = home
-        except (AttributeError, TypeError):  # of a class that C made
+        except (AttributeError, TypeError):  # a class made in C
             return
         self.undo.append(lambda: setattr(thing, "__module__", before))
 
     def say_torch(self) -> None:
-        """What str() and repr() say of dtypes, shapes and the like."""
+        """Makes str() and repr() of dtypes, shapes and the like PyTorch's."""
         from .._tensor.autograd_methods import AutogradMethods
         from ..dtype import dtype, memory_format
         from ..tensor import Size, Tensor
@@ -184,7 +184,7 @@ class Door:
         for cls in (dtype, memory_format, Size, Layout, Constant):
             self.set(cls, "__repr__", _saying_torch(cls.__repr__))
         for cls in (dtype, memory_format):
-            self.set(cls, "__reduce__", lambda self: repr(self)[6:])  # pickled by its name, as PyTorch's
+            self.set(cls, "__reduce__", lambda self: repr(self)[6:])  # pickled by name, as in PyTorch
         self.set(Tensor, "__reduce_ex__", _pickled("reduce_tensor"))
         self.set(norch.Generator, "__reduce_ex__", _pickled("reduce_generator"))
         self.set(Layout, "__reduce_ex__", _pickled("reduce_layout"))
@@ -194,7 +194,7 @@ class Door:
 
 
 def _then(spec: ModuleSpec | None, call: Callable[[ModuleType], None]) -> ModuleSpec | None:
-    """The spec of a module that call() is given when it has run."""
+    """A copy of spec that calls call(module) after the module has run."""
     if spec is not None and spec.loader is not None:
         run = spec.loader.exec_module
 
@@ -207,7 +207,7 @@ def _then(spec: ModuleSpec | None, call: Callable[[ModuleType], None]) -> Module
 
 
 def know_registries(optree: Any) -> None:
-    """Makes a module's dicts of parameters, buffers and submodules nodes for optree, which takes dicts alone."""
+    """Registers the dicts of parameters, buffers and submodules with optree, which knows only plain dicts."""
     from ..nn._registry import Registry
 
     optree.register_pytree_node(
@@ -219,8 +219,8 @@ def know_registries(optree: Any) -> None:
 
 
 class _Annotations(dict[str, Any]):
-    """Annotations of a class, as types where they are listed: typing.get_type_hints() looks for names of their texts
-    in the module of the class's __module__, which is not that of its text."""
+    """Annotations of a class, as types where they are listed. typing.get_type_hints() would evaluate their text in the
+    module that __module__ names, and the class was defined in another one."""
 
     def __init__(self, texts: dict[str, Any], names: dict[str, Any]) -> None:
         super().__init__(texts)
@@ -234,7 +234,7 @@ class _Annotations(dict[str, Any]):
             return text
         try:
             return eval(text, dict(self.names))
-        except Exception:  # of names that only type checkers see
+        except Exception:  # some names exist for type checkers only
             return Any
 
 
@@ -248,7 +248,7 @@ def _saying_torch(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pickled(name: str, *of_norch: Any) -> Callable[..., Any]:
-    """A method that is a function of compat/pickles.py, which is imported when something is pickled."""
+    """A method implemented in compat/pickles.py, which is imported at the first call."""
 
     def method(self: Any, *args: Any) -> Any:
         return getattr(import_module("norch.compat.pickles"), name)(self, *of_norch, *args)
@@ -257,7 +257,7 @@ def _pickled(name: str, *of_norch: Any) -> Callable[..., Any]:
 
 
 class _Computed:
-    """An attribute that a function computes, until the program sets it."""
+    """An attribute that a function computes until the program sets it."""
 
     def __init__(self, get: Callable[[Any], Any]) -> None:
         self.get = get
@@ -267,8 +267,8 @@ class _Computed:
 
 
 def _member(cls: str, token: str) -> tuple[str, Any]:
-    """The name and the value that methods.txt gives a class. Its functions are those of compat/methods.py, which is
-    imported when the first one is called."""
+    """The name and value of a member that methods.txt lists for a class. Its function is in compat/methods.py, which is
+    imported at the first call."""
     name, equals, text = token.partition("=")
     if equals:
         value = read_value(text.removeprefix("()"))
@@ -283,7 +283,7 @@ def _member(cls: str, token: str) -> tuple[str, Any]:
 
 
 def _shown(get: Callable[[Any], Any]) -> property:
-    """Tensor.grad_fn, by compat/nodes.py, which is imported when a graph is looked at."""
+    """Tensor.grad_fn as compat/nodes.py shows it. The module is imported at the first read."""
 
     def grad_fn(tensor: Any) -> Any:
         node = get(tensor)
@@ -293,7 +293,7 @@ def _shown(get: Callable[[Any], Any]) -> property:
 
 
 def _saver(save: Callable[..., None]) -> Callable[..., None]:
-    """torch.save: the file is PyTorch's where that has a form for what is saved, else norch's own."""
+    """torch.save: writes PyTorch's format if it can hold the object, else norch's own."""
 
     def save_as_pytorch(
         obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
@@ -305,7 +305,7 @@ def _saver(save: Callable[..., None]) -> Callable[..., None]:
             return save(obj, f, format=format)
         try:
             return save(obj, f, format="torch")
-        except PicklingError:  # it has more than weights
+        except PicklingError:  # the object has more than weights
             from .._files.pytorch import Parts
             from .._files.target import write
         try:
@@ -335,7 +335,7 @@ def _set_environment(name: str, value: str | None) -> None:
         os.environ[name] = value
 
 
-# Files of compat/ that are modules below another.
+# Files of compat/ that are submodules in PyTorch.
 _BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "utils._pytree", "sdpa": "nn.attention",
           "tensorboard": "utils.tensorboard", "forward_ad": "autograd.forward_ad",
           "flex_attention": "nn.attention.flex_attention", "typed_storage": "storage", "legacy": "",
@@ -345,7 +345,7 @@ _BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "util
 
 
 def _in_torch(name: str) -> str:
-    """The name of a module of norch as one of torch."""
+    """The name in torch of a module of norch."""
     path = name[6:]
     if path.startswith("compat."):
         path = _BELOW.get(path[7:], path[7:])
@@ -363,7 +363,7 @@ def _homes() -> dict[str, list[str]]:
 
 
 def _home(own: str, name: str) -> str:
-    """The module that PyTorch has a class of norch in: of several that of the same path or package."""
+    """PyTorch's module of a norch class; of several, the one with the same path or package."""
     same = _in_torch(own)
     found = _homes().get(name, [])
     package = same.split(".")[:2]
@@ -378,7 +378,7 @@ def _distribution() -> Any:
     from importlib.metadata import Distribution
 
     class Torch(Distribution):
-        """The distribution torch, as norch stands for it."""
+        """The distribution torch that norch provides."""
 
         def read_text(self, filename: str) -> str | None:
             return {"METADATA": metadata(), "top_level.txt": "torch\n"}.get(filename)
@@ -392,7 +392,7 @@ def _distribution() -> Any:
 
 
 def metadata(*more: str) -> str:
-    """Of the distribution torch; more: further lines."""
+    """The metadata of the distribution torch; more: further lines."""
     lines = ("Metadata-Version: 2.1", "Name: torch", f"Version: {VERSION}", f"Summary: {SUMMARY}", REQUIRES, *more)
     return "\n".join(lines) + "\n"
 
@@ -401,14 +401,14 @@ _open: Door | None = None
 
 
 def _starred() -> list[str]:
-    """What `from torch import *` takes: also what norch imports when it is asked for, and functions in place."""
+    """The names that `from torch import *` takes, with those that norch imports lazily and in-place functions."""
     waiting = norch._waiting.difference(norch._MODULES.split())
     in_place = [f"{name}_" for name in norch.__all__ if hasattr(norch.Tensor, f"{name}_")]
     return sorted({*norch.__all__, *waiting, *norch._METHODS, *in_place})
 
 
 def open_door(opener: ModuleType | None = None) -> Door:
-    """Opens the door, or returns it where it is open. opener: the module torch that calls this, and is replaced."""
+    """Opens the door, or returns the open one. opener: the module torch that calls this, and is replaced."""
     global _open
     there = sys.modules.get("torch")
     if _open is not None and there is norch:

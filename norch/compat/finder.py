@@ -1,6 +1,6 @@
-"""Modules of PyTorch that norch has no file for: those that compat/ has, and placeholders (placeholders.py).
+"""Finds modules of PyTorch that norch has no file for: those in compat/, and placeholders (placeholders.py).
 
-norch/_package/exports.py asks this finder for a module of norch that nothing else has found.
+norch/_package/exports.py asks this finder for modules of norch that nothing else finds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HELD |= {"autograd.forward_ad": "forward_ad", "nn.attention.flex_attention": "fl
 
 
 class Found:
-    """A loader of a module that something else makes: make() gives it, and Python's importer takes it as it is."""
+    """A loader for a module that make() builds; the importer takes it unchanged."""
 
     def __init__(self, make: Any):
         self.make = make
@@ -36,20 +36,20 @@ class Found:
 
 
 def spec_of(name: str, make: Any) -> ModuleSpec:
-    """The spec of a module that make() gives."""
+    """The spec of a module that make() builds."""
     loader: Any = Found(make)
     return ModuleSpec(name, loader, is_package=True)
 
 
 def find(name: str) -> ModuleSpec | None:
-    """The spec of norch.X, or None where PyTorch has no such module either."""
+    """The spec of norch.NAME, or None if PyTorch has no such module either."""
     path = name[6:]
     if path in HELD:
         return spec_of(name, lambda: import_module(f"norch.compat.{HELD[path]}"))
     if placeholders.is_module(path):
         parent, _, last = name.rpartition(".")
         value = vars(sys.modules[parent]).get(last) if parent in sys.modules else None
-        if isinstance(value, SimpleNamespace):  # as backends.cuda
+        if isinstance(value, SimpleNamespace):  # such as backends.cuda
             return spec_of(name, lambda: value)
         return spec_of(name, lambda: placeholders.module(path))
     return None

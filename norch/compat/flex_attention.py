@@ -1,5 +1,5 @@
-"""``norch.nn.attention.flex_attention``: attention whose scores a function changes, and a mask hides, computed in whole
-matrices: He et al., "FlexAttention" (2024), which leaves out blocks that are masked.
+"""``norch.nn.attention.flex_attention``: attention with user-defined scores and masks (He et al., "FlexAttention",
+2024). It computes whole matrices; the paper skips masked blocks.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Mod = Callable[..., Any]
 
 
 class AuxRequest(NamedTuple):
-    """What flex_attention() returns beside its result: lse, the logarithms of the sums; max_scores."""
+    """Further results of flex_attention(): lse, the log-sum-exp of the scores; max_scores."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What was asked for by an AuxRequest, else None."""
+    """The results that AuxRequest named; None for the others."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -51,7 +51,7 @@ def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
 
 
 def and_masks(*mask_mods: Mod) -> Mod:
-    """The mask that hides what one of these hides."""
+    """The mask that allows a key only if all of these do."""
 
     def both(b: Any, h: Any, q: Any, kv: Any) -> Any:
         result = noop_mask(b, h, q, kv)
@@ -63,7 +63,7 @@ def and_masks(*mask_mods: Mod) -> Mod:
 
 
 def or_masks(*mask_mods: Mod) -> Mod:
-    """The mask that hides what all of these hide."""
+    """The mask that allows a key if one of these does."""
 
     def either(b: Any, h: Any, q: Any, kv: Any) -> Any:
         result = ~noop_mask(b, h, q, kv)
@@ -75,7 +75,7 @@ def or_masks(*mask_mods: Mod) -> Mod:
 
 
 def _indices(sizes: Any, device: Any) -> list[Tensor]:
-    """The numbers of batches, heads, queries and keys, each along an axis of (B, H, Q, K)."""
+    """Indices of batch, head, query and key, each along its axis of (B, H, Q, K)."""
     return [
         norch.arange(n, device=device).reshape(*(n if i == j else 1 for j in range(4))) for i, n in enumerate(sizes)
     ]
@@ -90,7 +90,7 @@ def create_mask(
     device: Any = None,
     **options: Any,  # noqa: N803
 ) -> Tensor:
-    """The values of a mask (bool), or of a function of scores, as (B, H, Q_LEN, KV_LEN)."""
+    """Evaluates a mask (bool) or score function to (B, H, Q_LEN, KV_LEN)."""
     sizes = (B or 1, H or 1, Q_LEN, KV_LEN)
     places = _indices(sizes, device)
     mask = mod_fn(*places) if mod_fn.__code__.co_argcount == 4 else mod_fn(norch.zeros(sizes, device=device), *places)
@@ -98,7 +98,7 @@ def create_mask(
 
 
 class BlockMask:
-    """A mask as a function of (batch, head, query, key), for the sizes it was made for."""
+    """A mask function of (batch, head, query, key), with its sizes."""
 
     def __init__(
         self, seq_lengths: tuple[int, int], mask_mod: Mod, B: int, H: int, BLOCK_SIZE: tuple[int, int]
@@ -107,18 +107,18 @@ class BlockMask:
         self.shape = (B, H, *seq_lengths)
 
     def dense(self, device: Any) -> Tensor:
-        """The mask, True where a key is seen: (B, H, Q, K)."""
+        """The mask as (B, H, Q, K), True where a key is visible."""
         return create_mask(self.mask_mod, *self.shape, device=device)
 
     def to_dense(self) -> Tensor:
-        """1 for each block with a key that is seen, else 0."""
+        """1 for each block with a visible key, else 0."""
         q, kv = self.BLOCK_SIZE
         mask = self.dense(None)
         mask = norch.nn.functional.pad(mask.int(), (0, -mask.shape[3] % kv, 0, -mask.shape[2] % q))
         return mask.unflatten(3, (-1, kv)).unflatten(2, (-1, q)).amax((3, 5))
 
     def sparsity(self) -> float:
-        """The percentage of blocks that are hidden."""
+        """The percentage of fully masked blocks."""
         return 100 * (1 - self.to_dense().float().mean().item())
 
     def to(self, device: Any) -> BlockMask:
@@ -133,7 +133,7 @@ def create_block_mask(
     mask_mod: Mod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None,  # noqa: N803
     BLOCK_SIZE: Any = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False, **options: Any,  # noqa: N803
 ) -> BlockMask:  # fmt: skip
-    """The mask mask_mod(batch, head, query, key) of these sizes; None for B or H: the same for all."""
+    """A BlockMask of mask_mod(batch, head, query, key). B or H None: the mask is the same for all."""
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     return BlockMask((Q_LEN, KV_LEN), mask_mod, B or 1, H or 1, size)
 
@@ -145,9 +145,9 @@ def flex_attention(
 ) -> Any:  # fmt: skip
     """softmax(score_mod(query @ key.T * scale)) @ value of query (B, H, Q, E), key (B, H, K, E) and value (B, H, K, F).
 
-    score_mod(score, batch, head, query, key) gets all scores and the numbers of their places as tensors that broadcast.
-    block_mask hides keys; a query that sees none gets zeros. enable_gqa: key and value have H / n heads. return_lse:
-    also the logarithms of the sums, (B, H, Q); return_aux: an AuxOutput of what an AuxRequest asks for.
+    score_mod(score, batch, head, query, key) gets all scores, and their indices as tensors that broadcast. block_mask
+    hides keys; a query without visible keys gets zeros. enable_gqa: key and value have H / n heads. return_lse: also
+    returns the log-sum-exp of the scores, (B, H, Q); return_aux: also returns an AuxOutput.
 
     >>> x = norch.ones(1, 1, 2, 4)
     >>> causal = norch.nn.attention.flex_attention.create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 2, 2)

@@ -1,4 +1,4 @@
-"""``norch.utils.flop_counter``: how many floating-point operations run in a context, as the profiler counts them."""
+"""``norch.utils.flop_counter``: counts the floating-point operations in a context, as the profiler does."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ __all__ = ["FlopCounterMode"]
 class FlopCounterMode:
     """Counts two operations for each multiply-add of products, convolutions and attention, forward and backward.
 
-    They have the names of PyTorch's operators, torch.ops.aten.mm and the like. Products with vectors, layers of time
-    steps and attention on the CPU, for which PyTorch has no formula, are counted too. mods has no effect, as modules
-    are found as they are called. depth: how many levels of modules the table shows (None: all). display: prints the
-    table at the end. custom_mapping: {operator: formula} for operators of the forward calls, as PyTorch's takes it:
-    the formula gets the arguments with shapes for tensors, and out_shape=, or the tensors and out_val= where it has
-    an attribute _get_raw that is true.
+    Counts are listed by PyTorch's operators, torch.ops.aten.mm and the like. Products with vectors, recurrent layers
+    and attention on the CPU, for which PyTorch has no formula, count too. mods has no effect: modules are noticed when
+    they are called. depth: the levels of modules in the table (None: all). display: prints the table at the end.
+    custom_mapping: {operator: formula} for forward calls, as in PyTorch: the formula gets the arguments, with shapes
+    for tensors, and out_shape=; if it has a true attribute _get_raw, it gets the tensors and out_val=.
 
     >>> layer = norch.nn.Linear(3, 2)
     >>> with FlopCounterMode(display=False) as counter:
@@ -68,15 +67,15 @@ class FlopCounterMode:
             print(self.get_table(self.depth))
 
     def get_total_flops(self) -> int:
-        """Of all operations."""
+        """The total."""
         return sum(self.flop_counts.get("Global", {}).values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """{"Global" or the path of a module, as "Net.layer": {operation: its count}}."""
+        """{"Global" or a module's path such as "Net.layer": {operation: count}}."""
         return self.flop_counts
 
     def get_table(self, depth: int | None = None) -> str:
-        """A line for each module, with its count and its part of all."""
+        """A line for each module with its count and its share of the total."""
         depth = self.depth if depth is None else depth
         total, lines = self.get_total_flops(), []
         for place, counts in self.flop_counts.items():
@@ -92,7 +91,7 @@ class FlopCounterMode:
 
 
 def _operator(event: Any) -> Any:
-    """The operator of PyTorch of a library call."""
+    """PyTorch's operator for a library call."""
     if event.name == "matmul":
         first, second, *bias = (*event.shapes, (1, 1), (1, 1))[: max(2, len(event.shapes))]
         vector = "dot" if len(first) == 1 else "mv"
@@ -107,7 +106,7 @@ def _operator(event: Any) -> Any:
 
 
 class _Custom(TorchDispatchMode):
-    """Counts operators by formulas. found: (operator, path of the module, count) of each."""
+    """Counts operators by the user's formulas. found: (operator, module path, count) of each."""
 
     def __init__(self, formulas: dict[Any, Any]) -> None:
         self.formulas, self.found = formulas, list[tuple[Any, str, int]]()

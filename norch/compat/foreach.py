@@ -1,4 +1,4 @@
-"""``norch._foreach_add_`` and its kin, which optimizers and averages of weights call: a method for each tensor."""
+"""``norch._foreach_add_`` and its kin for optimizers and weight averaging: one method call for each tensor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..tensor import Tensor
 
 
 def foreach(name: str) -> Callable[..., Any] | None:
-    """The function of this name, or None for one that stands for no method of tensors.
+    """The function of this name; None if no method of tensors corresponds.
 
     >>> norch._foreach_mul([norch.ones(2), norch.ones(1)], [2, 3])
     [tensor([2., 2.]), tensor([3.])]
@@ -30,7 +30,7 @@ def foreach(name: str) -> Callable[..., Any] | None:
             if plain in ("addcmul", "addcdiv") and len(arguments) == 3:
                 options["value"] = arguments.pop()
             results.append(single(x, *arguments, **options))
-            if operation != plain and results[i] is not x:  # has no form in place, as maximum
+            if operation != plain and results[i] is not x:  # a function without an in-place form, such as maximum
                 x.copy_(results[i])
         return results if operation == plain else None
 

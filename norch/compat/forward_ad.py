@@ -1,5 +1,5 @@
-"""``norch.autograd.forward_ad``: dual numbers, tensors with a tangent. Their Jacobian-vector products are computed by
-two walks backward (Townsend, "A new trick for calculating Jacobian vector products", 2017), when they are unpacked.
+"""``norch.autograd.forward_ad``: dual numbers, which are tensors with a tangent. unpack_dual() computes the
+Jacobian-vector product by two backward passes (Townsend, "A new trick for calculating Jacobian vector products", 2017).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from ..tensor import Tensor
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 publish(globals(), name="norch.autograd.forward_ad")
 
-_levels: list[list[tuple[Tensor, Tensor]]] = []  # of each level that is entered, its dual inputs and their tangents
+_levels: list[list[tuple[Tensor, Tensor]]] = []  # for each entered level its dual inputs and their tangents
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A tensor and its tangent, None where it depends on no dual number."""
+    """A tensor and its tangent; None if it depends on no dual number."""
 
     primal: Tensor
     tangent: Tensor | None
 
 
 def enter_dual_level() -> int:
-    """Enters a level, and returns its number. RuntimeError within another: levels are not nested, as in PyTorch."""
+    """Enters a level and returns its number. Levels cannot be nested (RuntimeError), as in PyTorch."""
     if _levels:
-        raise RuntimeError("enter_dual_level: levels of dual numbers are not nested")
+        raise RuntimeError("enter_dual_level: levels of dual numbers cannot be nested")
     _levels.append([])
     return 0
 
@@ -41,7 +41,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level:  # PyTorch's name
-    """A context in which there are dual numbers.
+    """A context for dual numbers.
 
     >>> fwd = norch.autograd.forward_ad
     >>> with fwd.dual_level():
@@ -58,13 +58,14 @@ class dual_level:  # PyTorch's name
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """The tensor with a tangent, of its shape. Operations have to be recorded: Error under no_grad()."""
+    """A dual tensor; the tangent must have the tensor's shape. Error under no_grad(), as operations must be
+    recorded."""
     if not _levels:
-        raise RuntimeError("make_dual: dual numbers are made within dual_level()")
+        raise RuntimeError("make_dual: call it inside dual_level()")
     if tuple(tensor.shape) != tuple(tangent.shape):
-        raise ShapeError(f"make_dual: a tangent of shape {tuple(tangent.shape)} of a tensor of {tuple(tensor.shape)}")
+        raise ShapeError(f"make_dual: tangent of shape {tuple(tangent.shape)}, tensor of {tuple(tensor.shape)}")
     if not is_grad_enabled():
-        raise Error("make_dual: operations are recorded to compute tangents; do without no_grad() here")
+        raise Error("make_dual: tangents need recorded operations; do not use it under no_grad()")
     dual = tensor.view_as(tensor) if tensor.requires_grad else tensor.detach().requires_grad_()
     _levels[-1].append((dual, tangent))
     return dual

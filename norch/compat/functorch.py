@@ -1,5 +1,5 @@
-"""The package functorch, which PyTorch installs beside torch: norch.func's transforms, and models as functions of their
-parameters."""
+"""The package functorch, which PyTorch installs beside torch: norch.func's transforms, and models as pure functions of
+their parameters."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _state_of(model: Module, detached: bool) -> tuple[tuple[Tensor, ...], tuple[
 def make_functional(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModule, tuple[Tensor, ...]]:
-    """(a function of parameters and of what the model takes, the parameters). RuntimeError for a model with buffers.
+    """(f(params, *inputs), params). RuntimeError for a model with buffers.
 
     >>> f, params = norch._functorch.make_functional.make_functional(norch.nn.Linear(3, 2))
     >>> f(params, norch.ones(1, 3)).shape
@@ -75,15 +75,15 @@ def make_functional(
 def make_functional_with_buffers(
     model: Module, disable_autograd_tracking: bool = False
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """(a function of parameters, buffers and of what the model takes, the parameters, the buffers)."""
+    """(f(params, buffers, *inputs), params, buffers)."""
     return FunctionalModuleWithBuffers(copy.deepcopy(model)), *_state_of(model, disable_autograd_tracking)
 
 
 def combine_state_for_ensemble(
     models: Sequence[Module],
 ) -> tuple[FunctionalModuleWithBuffers, tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """The function of one of the models, and parameters and buffers stacked over the models, for vmap(). RuntimeError
-    for models of several classes."""
+    """One model's function, and parameters and buffers stacked over the models, for vmap(). RuntimeError unless all
+    models have the same class."""
     if len({type(model) for model in models}) != 1:
         raise RuntimeError("combine_state_for_ensemble: the models must be of one class")
     params, buffers = stack_module_state(list(models))

@@ -1,4 +1,4 @@
-"""``norch.futures``: results that are waited for, of threads of this process."""
+"""``norch.futures``: results that threads of this process wait for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ publish(globals(), name="norch.futures")
 
 
 class Future:
-    """A result that a thread sets and others wait for.
+    """A result that one thread sets and others wait for.
 
     >>> future = norch.futures.Future()
     >>> double = future.then(lambda done: 2 * done.value())
@@ -29,35 +29,35 @@ class Future:
         return cls
 
     def done(self) -> bool:
-        """Whether there is a result, or an exception."""
+        """Whether a result or an exception was set."""
         return self._future.done()
 
     def wait(self) -> Any:
-        """The result, once it is there; raises the exception that was set."""
+        """Waits for the result and returns it, or raises the exception that was set."""
         return self._future.result()
 
     def value(self) -> Any:
-        """The result, which has to be there: RuntimeError if it is not."""
+        """The result; RuntimeError if it was not set yet."""
         if not self.done():
-            raise RuntimeError("Future.value: there is no result yet; wait() waits for it")
+            raise RuntimeError("Future.value: the result is not set yet; wait() blocks until it is")
         return self._future.result()
 
     def set_result(self, result: Any) -> None:
-        """Sets the result, once: RuntimeError the second time."""
+        """Sets the result; RuntimeError if it was set before."""
         if self.done():
-            raise RuntimeError("Future.set_result: there is a result already")
+            raise RuntimeError("Future.set_result: the result is already set")
         self._future.set_result(result)
 
     def set_exception(self, result: BaseException) -> None:
-        """Sets an exception that wait() raises."""
+        """Sets an exception, which wait() raises."""
         self._future.set_exception(result)
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Calls callback(self) once there is a result, or at once."""
+        """Calls callback(self) when the result is set, or now if it is."""
         self._future.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """The Future of what callback(self) returns once there is a result."""
+        """A Future of what callback(self) returns when the result is set."""
         future = Future()
 
         def run(done: Future) -> None:
@@ -71,12 +71,12 @@ class Future:
 
 
 def wait_all(futures: list[Future]) -> list[Any]:
-    """The results of all, once they are there."""
+    """Waits for all futures and returns their results."""
     return [future.wait() for future in futures]
 
 
 def collect_all(futures: list[Future]) -> Future:
-    """The Future of the list itself, once all have results."""
+    """A Future of the list itself, done when all are."""
     made, left = Future(), [len(futures)]
 
     def count(_: Future) -> None:

@@ -1,4 +1,4 @@
-"""Functions of torch._utils, torch.optim, torch.nn and the like that libraries import to compute on one machine."""
+"""Functions of torch._utils, torch.optim, torch.nn and others that libraries import."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ ParameterMeta: Any = type(Parameter)
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
-    """One tensor of one axis, of the elements of all."""
+    """Concatenates the elements of all tensors in one axis."""
     return norch.cat([x.contiguous().view(-1) for x in tensors])
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Views of a tensor of one axis, of the shapes of tensors."""
+    """Views of a 1-d tensor in the shapes of tensors."""
     parts = flat.split([x.numel() for x in tensors])
     return tuple(part.view_as(x) for part, x in zip(parts, tensors, strict=True))
 
 
 def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
-    """Lists of tensors of one dtype, each of at most size_limit bytes if it has more than one."""
+    """Splits tensors into lists of one dtype and at most size_limit bytes; a larger tensor is alone in its list."""
     waiting: dict[str, tuple[list[Tensor], int]] = {}
     for x in tensors:
         size = x.numel() * x.element_size()
@@ -44,7 +44,7 @@ def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[T
 
 
 def _reorder_tensors_as(tensors: Sequence[Tensor], ordered_tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Tensors in the order in which their types come in the others."""
+    """The tensors, ordered by type as ordered_tensors are."""
     by_type: dict[str, list[Tensor]] = {}
     for x in tensors:
         by_type.setdefault(x.type(), []).append(x)
@@ -58,7 +58,8 @@ def _element_size(dtype: Any) -> int:
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The index of a device; of the CPU -1 with allow_cpu. ValueError for a device without one, unless optional."""
+    """The index of a device; -1 for the CPU with allow_cpu. ValueError for a device without an index, unless
+    optional."""
     if isinstance(device, int):
         return device
     named = norch.device(device) if device is not None else None
@@ -94,7 +95,7 @@ def _get_device_module(device_type: str) -> Any:
 
 
 def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
-    """A step of an optimizer that records gradients only where it is differentiable."""
+    """Decorates an optimizer's step: gradients are recorded only if it is differentiable."""
     from functools import wraps
 
     @wraps(func)
@@ -106,7 +107,7 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
-    """Whether steps shall be fused, or a method for lists: neither, as they are no faster in norch."""
+    """Which of PyTorch's faster steps to use: neither is faster in norch."""
     return False, False
 
 
@@ -125,7 +126,7 @@ def _dispatch_sqrt(x: Any) -> Any:
 
 
 def _view_as_real(params: list[Any], *state_and_grads: Any) -> None:
-    """Replaces the complex tensors of lists by their views as real ones."""
+    """Replaces complex tensors in the lists by real views."""
     for place, p in enumerate(params):
         if norch.is_complex(p):
             params[place] = norch.view_as_real(p)
@@ -134,21 +135,21 @@ def _view_as_real(params: list[Any], *state_and_grads: Any) -> None:
 
 
 def _to_scalar(x: Any) -> Any:
-    """A tensor of one element as one without axes."""
+    """A one-element tensor without axes."""
     return x.squeeze() if isinstance(x, Tensor) and x.dim() else x
 
 
 def _get_scalar_dtype(is_fused: Any = None) -> Any:
-    """The dtype of a count of steps."""
+    """The dtype of step counters."""
     return norch.float64 if norch.get_default_dtype() == norch.float64 and not is_fused else norch.float32
 
 
 def _cubic_interpolate(
     x1: float, f1: Any, g1: Any, x2: float, f2: Any, g2: Any, bounds: tuple[float, float] | None = None
 ) -> float:
-    """Where the cubic through two points, with values f and slopes g, is least, within bounds or between the points."""
+    """The minimum of the cubic through two points with values f and slopes g, within bounds or between the points."""
     low, high = bounds if bounds is not None else sorted((x1, x2))
-    none: Any = None  # no gradient is asked for
+    none: Any = None  # no gradient is needed
     one, two = (Point(x, float(f), float(g), none) for x, f, g in ((x1, f1, g1), (x2, f2, g2)))
     return cubic(one, two, low, high)
 
@@ -157,9 +158,9 @@ def _strong_wolfe(
     obj_func: Callable[[Tensor, float, Tensor], tuple[Any, Tensor]], x: Tensor, t: float, d: Tensor, f: Any, g: Tensor,
     gtd: Any, c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
 ) -> tuple[Any, Tensor, float, int]:  # fmt: skip
-    """The line search of LBFGS along d: (value, gradient, length of the step, number of calls of obj_func(x, t, d))."""
+    """The line search of LBFGS along d: (value, gradient, step length, number of calls of obj_func(x, t, d))."""
     if (c1, c2) != (1e-4, 0.9):
-        raise NotImplementedError(f"_strong_wolfe: the conditions are those of c1=1e-4 and c2=0.9, not {c1} and {c2}")
+        raise NotImplementedError(f"_strong_wolfe: c1 must be 1e-4 and c2 0.9, not {c1} and {c2}")
     direction = d.reshape(-1)
 
     def at(step: float) -> Point:
@@ -177,12 +178,12 @@ def _strong_wolfe(
 
 
 def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
-    """The axis that softmax had without dim: 0 for 0, 1 and 3 axes, else 1."""
+    """softmax's axis if dim is omitted: 0 for tensors of 0, 1 and 3 axes, else 1."""
     return 0 if ndim in (0, 1, 3) else 1
 
 
 def _list_with_default(out_size: list[int], defaults: list[int]) -> list[int]:
-    """Sizes, of which None are those of the last axes of an input."""
+    """out_size with None replaced by the sizes of the input's last axes."""
     if isinstance(out_size, int):
         return out_size
     if len(defaults) <= len(out_size):
@@ -207,12 +208,12 @@ def get_enum(reduction: str) -> int:
 
 
 def is_batchedtensor(x: Any) -> bool:
-    """Whether a tensor stands for one sample within vmap()."""
+    """Whether a tensor is a batched one inside vmap()."""
     return within.levels != () and isinstance(x, Batched)
 
 
 def _add_batch_dim(x: Tensor, in_dim: int, level: Any) -> Tensor:
-    """What stands for one sample of those along in_dim, at a level of vmap()."""
+    """A batched tensor for one level of vmap(), with the samples along in_dim."""
     return batch(x, in_dim % x.ndim, level)
 
 
@@ -222,7 +223,7 @@ def _remove_batch_dim(x: Tensor, level: Any, batch_size: int, out_dim: int) -> T
 
 
 def _maybe_remove_batch_dim(name: str, x: Any, level: Any, batch_size: int, out_dim: int | None) -> Any:
-    """_remove_batch_dim(), or for None x itself. ValueError for what is no tensor."""
+    """_remove_batch_dim(), or x if out_dim is None. ValueError if x is not a tensor."""
     if out_dim is None:
         return x
     if not isinstance(x, Tensor):
@@ -242,11 +243,11 @@ def range_with_end(
     start: float = 0, end: float | None = None, step: float = 1, *, out: Any = None, dtype: Any = None,
     device: Any = None, requires_grad: bool = False, layout: Any = None,
 ) -> Tensor:  # fmt: skip
-    """torch.range(), the older arange(): with its end, and of floats unless dtype says otherwise."""
+    """torch.range(), the older arange(): includes end, and is float unless dtype is given."""
     if end is None:
         start, end = 0, start
     if step == 0 or (end - start) / step < 0:
-        raise RuntimeError(f"range: no steps of {step} lead from {start} to {end}")
+        raise RuntimeError(f"range: steps of {step} do not lead from {start} to {end}")
     numbers = norch.arange(int((end - start) / step) + 1, dtype=norch.float64) * step + start
     if out is not None:
         return norch.cat((numbers.to(out.device, dtype or out.dtype),), out=out).requires_grad_(requires_grad)
@@ -257,7 +258,7 @@ def range_with_end(
 def from_file(
     filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None, **options: Any
 ) -> Tensor:
-    """A tensor of one axis with the first elements of a file; RuntimeError where it is too short. shared is refused."""
+    """A 1-d tensor of the first elements of a file; RuntimeError if the file is too short. shared=True is refused."""
     if shared:
         raise NotImplementedError("from_file: shared=True would write to the file; save the tensor instead")
     dtype = dtype or norch.get_default_dtype()
@@ -270,23 +271,23 @@ def from_file(
 
 
 def expand_copy(input: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
-    """input.expand(size), with elements of its own."""
+    """input.expand(size), copied."""
     return input.expand(size).clone()
 
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    """The gradient of the input of softmax, from that of its output y: y (g - sum(g y))."""
+    """The gradient of softmax's input, from that of its output y: y (g - sum(g y))."""
     product = grad_output * output
     return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
 
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
-    """The gradient of the input of log_softmax, from that of its output y: g - exp(y) sum(g)."""
+    """The gradient of log_softmax's input, from that of its output y: g - exp(y) sum(g)."""
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
 
 
 class set_multithreading_enabled(_DecoratorContextManager):  # PyTorch's name
-    """A context or a function that changes nothing: a walk runs in the thread that calls backward()."""
+    """Does nothing: the backward pass always runs in the thread that calls backward()."""
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
@@ -309,7 +310,7 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """assert_close() of PyTorch before 1.12: numbers that are no tensors are made such, and dtypes may differ."""
+    """assert_close() of PyTorch before 1.12: converts numbers to tensors, and allows dtypes to differ."""
     a, b = (x if isinstance(x, Tensor) else norch.as_tensor(x) for x in (actual, expected))
     norch.testing.assert_close(
         a, b, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False, msg=msg or None
@@ -317,7 +318,7 @@ def assert_allclose(
 
 
 class _Classes:
-    """torch.classes: there are no classes of C++. A namespace has none, which a RuntimeError says, as in PyTorch."""
+    """torch.classes: norch has no C++ classes. A lookup raises RuntimeError, as in PyTorch."""
 
     __path__: list[str] = []
     __file__ = "_classes.py"

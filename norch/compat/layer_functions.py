@@ -1,4 +1,4 @@
-"""Functions of layers that PyTorch has in C, as torch.batch_norm and torch._VF.lstm, with their order of arguments."""
+"""Functions of layers that PyTorch has in C, such as torch.batch_norm and torch._VF.lstm, in their argument order."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def instance_norm(
 
 def _layers(mode: str) -> Any:
     def layers(input: Tensor, *given: Any) -> tuple[Any, ...]:
-        """(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or (data,
-        batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) of a PackedSequence."""
+        """Takes (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or for a
+        PackedSequence (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)."""
         packed = not isinstance(given[2], bool)
         sizes, given = (given[0], (*given[1:], False)) if packed else (None, given)
         hx, params, bias, count, dropout, train, both, batch_first = given

@@ -1,6 +1,6 @@
-"""Names of older scripts: FloatTensor(...) and the others of its kind, and Variable.
+"""Names of older scripts: FloatTensor(...) and its siblings, and Variable.
 
-norch and norch.autograd import them when they are asked for.
+norch and norch.autograd import them at first use.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..tensor import Tensor, adopt
 
 
 class _TensorType(type):
-    """A callable that makes tensors of one dtype (None: of any); isinstance() tests the dtype of a tensor."""
+    """A callable that makes tensors of one dtype (None: any). isinstance() tests a tensor's dtype."""
 
     dtype: DType | None
 

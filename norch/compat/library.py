@@ -1,4 +1,4 @@
-"""``norch.library``: operations of your own, in Python, with derivatives and rules for shapes, by PyTorch's names.
+"""``norch.library``: user-defined operations in Python with derivatives and shape rules, by PyTorch's names.
 
 >>> @norch.library.custom_op("mine::double", mutates_args=())
 ... def double(x: norch.Tensor) -> norch.Tensor:
@@ -30,7 +30,7 @@ publish(globals(), name="norch.library")
 
 
 def _operation(op: Any) -> Operation:
-    """Of a name, an operation or what custom_op() made; it is made where there is none of the name."""
+    """The operation of a name, operation or custom_op() result; a new one for a new name."""
     if isinstance(op, CustomOpDef):
         return op._opoverload
     if isinstance(op, Operation):
@@ -58,7 +58,7 @@ def _keys(device_types: Any) -> list[str]:
 
 
 class CustomOpDef:
-    """What custom_op() makes: the operation, and what is registered for it."""
+    """An operation and what is registered for it. custom_op() makes it."""
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Any) -> None:
         self._namespace, self._name, self._qualname, self._init_fn = namespace, name, f"{namespace}::{name}", fn
@@ -69,26 +69,26 @@ class CustomOpDef:
         return self._opoverload(*args, **kwargs)
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
-        """The function for a type of devices."""
+        """Registers the kernel for a device type."""
         return register_kernel(self, device_types, fn)
 
     def register_fake(self, fn: Any, /) -> Any:
-        """The function that makes results of the right shapes of tensors without memory."""
+        """Registers a function that makes results of the right shapes for tensors without memory."""
         return register_fake(self, fn)
 
     def register_autograd(self, backward: Any, /, *, setup_context: Any = None) -> None:
-        """The derivative: backward(ctx, *grads) gives a gradient for each argument; setup_context(ctx, inputs, output)
-        keeps what it needs, by ctx.save_for_backward() and as attributes."""
+        """Registers the derivative. backward(ctx, *grads) returns a gradient for each argument; setup_context(ctx,
+        inputs, output) stores what it needs, by ctx.save_for_backward() or as attributes."""
         register_autograd(self, backward, setup_context=setup_context)
 
     def register_vmap(self, func: Any = None) -> Any:
-        """Kept for programs that register it: norch.vmap() asks for a rule of autograd.Function."""
+        """Has no effect: norch.vmap() takes the rule of autograd.Function."""
         return passes(func)
 
     register_torch_dispatch = register_autocast = lambda self, *args: passes(args[-1])
 
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Any:
-        """A context in which nothing changes."""
+        """A context without effect."""
         from contextlib import nullcontext
 
         return nullcontext()
@@ -104,9 +104,9 @@ def custom_op(
     schema: str | None = None,
     tags: Any = None,
 ) -> Any:
-    """Makes a function of tensors an operation, named "namespace::name", which autograd does not look into.
+    """Makes a function of tensors an operation named "namespace::name", opaque to autograd.
 
-    Its derivative is what register_autograd() gives; without one backward() raises a RuntimeError.
+    register_autograd() gives it a derivative; without one backward() raises RuntimeError.
     """
 
     def make(function: Any) -> CustomOpDef:
@@ -124,12 +124,12 @@ def custom_op(
 def triton_op(
     name: str, fn: Any = None, /, *, mutates_args: str | Iterable[str], schema: str | None = None
 ) -> Any:  # fmt: skip
-    """custom_op() of a function that may call kernels of Triton, which run on CUDA and need Triton."""
+    """custom_op() for a function that calls Triton kernels, which need Triton and CUDA."""
     return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
 
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """The function of an operation for tensors of a type of devices; a decorator without func."""
+    """Registers an operation's kernel for a device type; without func a decorator."""
     operation = _operation(op)
     return _decorator(lambda fn: operation.kernels.update(dict.fromkeys(_keys(device_types), fn)), func)
 
@@ -137,7 +137,7 @@ def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any
 def register_fake(
     op: Any, func: Any = None, /, *, lib: Any = None, _stacklevel: int = 1, allow_override: bool = False
 ) -> Any:
-    """What makes results of tensors of the device "meta"; a decorator without func."""
+    """Registers the function that makes results on the device "meta"; without func a decorator."""
     operation = _operation(op)
     return _decorator(lambda fn: setattr(operation, "fake", fn), func)
 
@@ -146,43 +146,43 @@ impl_abstract = register_fake
 
 
 def register_autograd(op: Any, backward: Any, /, *, setup_context: Any = None, lib: Any = None) -> None:
-    """The derivative of an operation, as CustomOpDef.register_autograd() says."""
+    """Registers an operation's derivative, as CustomOpDef.register_autograd()."""
     operation = _operation(op)
     operation.backward, operation.setup_context = backward, setup_context
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Kept for programs that register it: norch.vmap() asks for a rule of autograd.Function."""
+    """Has no effect: norch.vmap() takes the rule of autograd.Function."""
     return passes(func)
 
 
 def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """func itself."""
+    """Returns func."""
     return passes(func)
 
 
 def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
-    """Autocast leaves the arguments of custom operations as they are."""
+    """Has no effect: autocast does not cast arguments of custom operations."""
 
 
 def define(qualname: str, schema: str = "", *, lib: Any = None, tags: Any = ()) -> Any:
-    """Names an operation; impl() gives it functions."""
+    """Declares an operation; impl() registers its kernels."""
     _operation(qualname).schema = schema
 
 
 def impl(qualname: Any, types: Any, func: Any = None, *, lib: Any = None) -> Any:
-    """The function of an operation for types of devices; a decorator without func."""
+    """Registers an operation's kernel for device types; without func a decorator."""
     return register_kernel(qualname, types, func)
 
 
 class Library:
-    """A namespace of operations: define() names them, impl() gives them functions."""
+    """A namespace of operations: define() declares them, impl() registers their kernels."""
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Names an operation, as "add(Tensor x, Tensor y) -> Tensor"."""
+        """Declares an operation, such as "add(Tensor x, Tensor y) -> Tensor"."""
         name = schema.partition("(")[0].strip()
         _operation(f"{self.ns}::{name}").schema = schema
         return name
@@ -196,13 +196,16 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = False,
     ) -> Any:
-        """The function of an operation for a key: "CPU", "CUDA", "Meta", or "Autograd..." and, by default,
-        "CompositeImplicitAutograd", by which it is computed in recorded operations. A decorator without fn."""
+        """Registers an operation's kernel for a key: "CPU", "CUDA" or "Meta", or "Autograd..." or
+        "CompositeImplicitAutograd" (the default) for a function whose own operations are recorded. Without fn a
+        decorator."""
         key = dispatch_key or self.dispatch_key or COMPOSITE
         name = getattr(op_name, "name", op_name)
         operation = _operation(name if "::" in str(name) else f"{self.ns}::{name}")
         if self.ns == "aten" or operation.namespace == "aten":
-            raise NotImplementedError(f"library: {operation.name}: kernels of norch's own operations are not replaced")
+            raise NotImplementedError(
+                f"library: {operation.name}: kernels of norch's own operations cannot be replaced"
+            )
         if key == "Meta":
             return _decorator(lambda function: setattr(operation, "fake", function), fn)
         if key.startswith("Autograd"):
@@ -210,33 +213,33 @@ class Library:
         return _decorator(lambda function: operation.kernels.__setitem__(key, function), fn)
 
     def fallback(self, fn: Any, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """Nothing falls back: operations without a function raise."""
+        """Has no effect: operations without a kernel raise."""
 
     def _register_fake(self, op_name: str, fn: Any, _stacklevel: int = 1, *, allow_override: bool = False) -> None:
         register_fake(f"{self.ns}::{op_name.partition('::')[2] or op_name}", fn)
 
     def _destroy(self) -> None:
-        """Takes back what is registered under this namespace."""
+        """Removes what was registered under this namespace."""
         for name in [name for name in REGISTERED if name.startswith(f"{self.ns}::")]:
             del REGISTERED[name]
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
-    """Not to be called."""
-    raise NotImplementedError("library.fallthrough_kernel: it only stands where a function is registered")
+    """A marker for registration; it cannot be called."""
+    raise NotImplementedError("library.fallthrough_kernel: it marks a registration and cannot be called")
 
 
 class _Context:
-    """get_ctx(): sizes that depend on values have no number in a fake result."""
+    """The result of get_ctx(): a fake result cannot have sizes that depend on values."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:  # noqa: A002
-        raise NotImplementedError("new_dynamic_size: norch's shapes are numbers; this one depends on values")
+        raise NotImplementedError("new_dynamic_size: norch's shapes are numbers and cannot depend on values")
 
     create_unbacked_symint = new_dynamic_size
 
 
 def get_ctx() -> _Context:
-    """What functions of register_fake() may ask."""
+    """The context for functions of register_fake()."""
     return _Context()
 
 
@@ -245,7 +248,8 @@ _TYPES = {"Tensor": "Tensor", "int": "SymInt", "float": "float", "bool": "bool",
 
 
 def infer_schema(prototype_function: Any, /, *, mutates_args: Any = (), op_name: str | None = None) -> str:
-    """The signature of a function in PyTorch's form, of its annotations. ArgumentError for a parameter without one."""
+    """The signature of a function in PyTorch's form, from its annotations. ArgumentError for a parameter without
+    one."""
     signature = inspect.signature(prototype_function)
     parts, starred = [], False
     for number, (name, parameter) in enumerate(signature.parameters.items()):
@@ -282,7 +286,7 @@ def _schema_type(annotation: Any) -> str:
         return f"({', '.join(_schema_type(part) for part in inside.split(','))})"
     name = head.rpartition(".")[2]
     if name not in _TYPES:
-        raise ArgumentError(f"infer_schema: {text} is no type of an operation's parameter")
+        raise ArgumentError(f"infer_schema: {text} is not a type that operations take")
     return _TYPES[name]
 
 
@@ -295,7 +299,7 @@ def _text(annotation: Any) -> str:
 def opcheck(
     op: Any, args: Any, kwargs: Any = None, *, test_utils: Any = (), raise_exception: bool = True, **tolerances: Any
 ) -> dict[str, str]:
-    """Runs the operation, and compares its derivative with differences (testing.gradcheck) where one is registered."""
+    """Runs an operation, and checks its derivative, if registered, against finite differences (testing.gradcheck)."""
     operation = _operation(op)
     operation(*args, **(kwargs or {}))
     if operation.backward is not None:

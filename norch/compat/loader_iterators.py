@@ -1,5 +1,5 @@
-"""Iterators over loaders, as PyTorch has them privately: fastai makes them of a loader of its own, which has the
-attributes of a DataLoader that they read."""
+"""PyTorch's private iterators over loaders. fastai makes them for its own loader, which has the attributes of
+DataLoader that they read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _BaseDatasetFetcher:
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    """The next samples, as many as there are indices."""
+    """Takes the next samples, one for each index."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
         super().__init__(dataset, auto_collation, collate_fn, drop_last)
@@ -39,7 +39,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    """The samples of the indices."""
+    """Takes the samples at the indices."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         if not self.auto_collation:
@@ -60,7 +60,7 @@ class _DatasetKind:
 
 
 class _Stream(IterableDataset):
-    """The dataset of such a loader, which need not be an IterableDataset; workers find its attributes."""
+    """The dataset of such a loader, which may not be an IterableDataset; workers see its attributes."""
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -69,13 +69,13 @@ class _Stream(IterableDataset):
         return iter(self.dataset)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "dataset":  # while it is unpickled
+        if name == "dataset":  # during unpickling
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
 
 def _as_loader(loader: Any) -> Any:
-    """A DataLoader that does what such a loader says."""
+    """A DataLoader with the settings of such a loader."""
     if isinstance(loader, DataLoader):
         return loader
     streams = loader._dataset_kind == _DatasetKind.Iterable

@@ -1,5 +1,5 @@
-"""Private members of PyTorch's classes that programs call. Each class here has functions that the door (door.py) adds
-to the class of norch of the same name: as methods or, with an @ in methods.txt, as attributes that they compute.
+"""Private members of PyTorch's classes that programs call. The door (door.py) adds the functions of each class here to
+norch's class of the same name: as methods or, with an @ in methods.txt, as computed attributes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Conv:
 
 class MultiheadAttention:
     def merge_masks(self: Any, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:
-        """(The masks in one, None for none, and their kind: 1 the one of keys (N, L) alone, 2 (N, heads, L, L))."""
+        """(the combined mask or None, its kind: 1 a key mask (N, L), 2 (N, heads, L, L))."""
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         count, length, _ = query.shape
@@ -164,11 +164,11 @@ class Tensor:
         return self.storage()
 
     def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
-        """The first elements of the storage in another shape. A storage that is too small is replaced by a larger one,
-        which other tensors of it do not see."""
+        """Reshapes to the first elements of the storage. A storage that is too small is replaced by a larger one; other
+        tensors that share it keep the old one."""
         shape = size if len(size) != 1 or hasattr(size[0], "__index__") else tuple(size[0])
         if min(shape, default=0) < 0:
-            raise RuntimeError(f"resize_: sizes are not negative, not {shape}")
+            raise RuntimeError(f"resize_: sizes must not be negative, but are {shape}")
         if self.requires_grad:
             raise RuntimeError("cannot resize variables that require grad")
         if tuple(self.shape) == shape:
@@ -186,7 +186,7 @@ class Tensor:
         return Tensor.resize_(self, tuple(the_template.shape))
 
     def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-        """Makes this a view of source, a tensor or a storage, or of nothing."""
+        """Makes this a view of source, a tensor or storage; of nothing without it."""
         check_writable(self, "set_")
         if source is None:
             self.data = self.new_empty(0)

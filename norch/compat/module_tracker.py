@@ -1,4 +1,4 @@
-"""``torch.utils.module_tracker``: ModuleTracker, which says whose forward or backward runs."""
+"""``torch.utils.module_tracker``: ModuleTracker, which knows whose forward or backward runs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """A context whose `parents` are the paths of the modules that run, "Net.layer" say, and "Global"; in backward those
-    whose gradients are computed. is_bw: whether a backward() runs in this thread.
+    """A context whose `parents` are "Global" and the paths of the running modules, such as "Net.layer"; in backward, of
+    the modules whose gradients are being computed. is_bw: whether this thread runs a backward().
 
     >>> layer = norch.nn.Linear(2, 2)
     >>> with ModuleTracker() as tracker:
@@ -30,13 +30,13 @@ class ModuleTracker:
         self._parents = {"Global"}
         self._names: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._hooks: list[Any] = []
-        self._walk: Any = None  # what tells the backward() in which parents were added
+        self._walk: Any = None  # identifies the backward() that added parents
 
     @property
     def parents(self) -> set[str]:
         frame = walk()
         now = None if frame is None else frame.f_locals["gradients"]
-        if self._walk is not None and now is not self._walk:  # that one has ended
+        if self._walk is not None and now is not self._walk:  # the earlier backward() has ended
             self._parents = {"Global"}
         self._walk = now
         return self._parents

@@ -1,4 +1,4 @@
-"""Hooks on several tensors at once: ``torch.autograd.graph.register_multi_grad_hook``, and which backward() runs."""
+"""Hooks on several tensors: ``torch.autograd.graph.register_multi_grad_hook``, and which backward() runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VISIT = engine.visit.__code__
 
 
 def walk() -> Any:
-    """The frame of the walk back that calls this, in this thread; None outside of backward()."""
+    """The frame of the backward pass that runs in this thread and calls this; None outside of backward()."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code is not _VISIT:
         frame = frame.f_back
@@ -25,7 +25,7 @@ def walk() -> Any:
 
 
 def _to_come(frame: Any) -> set[Any]:
-    """The nodes that a walk has still to visit."""
+    """The nodes that a backward pass has yet to visit."""
     names = frame.f_locals
     targets = names["targets"]
     starts = [names["node"], *(node for _, node in names["waiting"])]
@@ -35,7 +35,7 @@ def _to_come(frame: Any) -> set[Any]:
 
 
 class _State:
-    """Of one walk: the gradients that have come, and how many will."""
+    """For one backward pass: the gradients so far, and how many there will be."""
 
     def __init__(self, of: Any, count: int) -> None:
         self.of, self.gradients, self.left = of, [None] * count, 0
@@ -44,8 +44,8 @@ class _State:
 def register_multi_grad_hook(
     tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all"
 ) -> RemovableHandle:
-    """fn(gradients) when a backward() has computed those of all tensors: a list, None for tensors that this backward()
-    does not reach. With mode="any", fn(gradient) of the first. fn must not change them.
+    """Calls fn(gradients) when a backward() has computed the gradients of all tensors: a list with None for tensors
+    that it does not reach. mode="any": fn(gradient) for the first only. fn must not change them.
 
     >>> a, b = (norch.ones(2, requires_grad=True) for _ in range(2))
     >>> handle = norch.autograd.graph.register_multi_grad_hook((a, b), lambda grads: print(len(grads)))
@@ -55,12 +55,12 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ArgumentError(f"register_multi_grad_hook: mode is 'all' or 'any', not {mode!r}")
     nodes = [gradient_edge(x) for x in tensors]
-    states: dict[int, _State] = {}  # by thread: the walk that runs there
+    states: dict[int, _State] = {}  # by thread: the state of the backward pass in it
     lock = threading.Lock()
 
     def came(i: int, grad: Any) -> None:
         frame, thread = walk(), threading.get_ident()
-        of = None if frame is None else frame.f_locals["gradients"]  # of each walk another dict
+        of = None if frame is None else frame.f_locals["gradients"]  # identifies the pass: each has its own dict
         with lock:
             state = states.get(thread)
             if state is None or state.of is not of:

@@ -1,4 +1,4 @@
-"""``norch.nn.modules``: the layers at their paths in PyTorch, as ``from norch.nn.modules.conv import Conv2d``."""
+"""``norch.nn.modules``: the layers at PyTorch's paths, such as ``from norch.nn.modules.conv import Conv2d``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..nn.loss import _Loss
 from ..tensor import Tensor
 from .placeholders import placeholder
 
-# A module of PyTorch: those of norch.nn that have its names.
+# {module of PyTorch: the modules of norch.nn that have its names}.
 _MODULES = {
     "activation": "activation attention", "adaptive": "extras.adaptive_softmax",
     "batchnorm": "norm .distributed.sync_batch_norm extras.lazy", "channelshuffle": "flatten",
@@ -46,11 +46,11 @@ def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Removes a prefix, as the "module." of DistributedDataParallel, from the keys of a state dict, in place."""
+    """Removes a prefix, such as "module." from DistributedDataParallel, from the keys of a state dict, in place."""
     for key in list(state_dict):
         if key.startswith(prefix):
             state_dict[key[len(prefix) :]] = state_dict.pop(key)
-    metadata = getattr(state_dict, "_metadata", {})  # whose keys are paths of modules: that of the model has no dot
+    metadata = getattr(state_dict, "_metadata", {})  # its keys are module paths: the model's has no dot
     for path in list(metadata):
         if path and (path == prefix.replace(".", "") or path.startswith(prefix)):
             metadata[path[len(prefix) :]] = metadata.pop(path)
@@ -67,7 +67,7 @@ class _WeightedLoss(_Loss):
 
 
 def _module(name: str, ours: str) -> ModuleType:
-    """A module of PyTorch's name with the names of ours."""
+    """A module of PyTorch's name with the names of another module."""
     module = ModuleType(f"norch.nn.modules.{name}", f"Names of norch.nn at the path that PyTorch has for them: {ours}.")
     for source in (import_module(f".{each}", "norch.nn") for each in ours.split()):
         attributes = {

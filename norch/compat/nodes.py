@@ -1,8 +1,8 @@
-"""The graph of a tensor with the nodes of PyTorch's, as grad_fn shows it through the door (norch.as_torch()).
+"""grad_fn as PyTorch shows it, while the door is open (norch.as_torch()).
 
-The two graphs differ in names, in the order of inputs, and in operations that are one node here and several there.
-nodes.txt has the rules that translate one to the other. The nodes are made when a program reads them, and hold those of
-norch.
+PyTorch's graph and norch's differ in names, in the order of inputs, and in operations that are one node in one and
+several in the other. nodes.txt has the rules that translate. The nodes are made when a program reads them, and refer to
+norch's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TOKEN = re.compile(r"\s*([A-Za-z_0-9,]+|\.)(?::(\w[\w,]*))?(\()?")
 
 
 class _Nodes(type):
-    """The class of Node: nodes of both graphs are instances."""
+    """The metaclass of Node: nodes of both graphs are instances."""
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, (_Node, Shown))
@@ -44,8 +44,8 @@ class Shown:
 
     _real  the node of norch that computes it
     _tree  its name and inputs (see Tree)
-    _path  () for the node that stands for _real itself. If PyTorch has several nodes for _real: which input to follow
-           from that node, and from the next ones, to get here"""
+    _path  () for the node that represents _real itself. If PyTorch has several nodes for _real: the inputs to follow
+           from that node to reach this one"""
 
     __slots__ = ("__weakref__", "_path", "_real", "_tree")
 
@@ -54,12 +54,12 @@ class Shown:
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dict for notes of the caller, kept as long as the graph."""
+        """A dict for the caller's notes, kept as long as the graph."""
         return _metadata.setdefault(self._real, {}).setdefault(self._path, {})
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """(node, the number of its result) for each input; (None, 0) for one without a gradient."""
+        """(node, output index) for each input; (None, 0) for an input without a gradient."""
         return tuple([self._next(i, to) for i, to in enumerate(self._tree[2])])
 
     def _next(self, i: int, to: Tree) -> tuple[Any, int]:
@@ -73,7 +73,7 @@ class Shown:
         return type(self).__name__
 
     def register_hook(self, hook: Callable[[Any, Any], Any]) -> Any:
-        """hook(grad_inputs, grad_outputs) of the gradients in the order of next_functions. NotImplementedError where
+        """Calls hook(grad_inputs, grad_outputs), with gradients in the order of next_functions. NotImplementedError if
         norch computes them in several nodes."""
         real, order, count = self._real, self._order(), _count_of_results(self._real)
 
@@ -88,7 +88,7 @@ class Shown:
         return real.register_hook(as_shown)
 
     def register_prehook(self, hook: Callable[[Any], Any]) -> Any:
-        """hook(grad_outputs) of the gradients of all results, None for those that have none."""
+        """Calls hook(grad_outputs) with the gradients of all outputs, None for those without one."""
         if self._path:
             raise NotImplementedError(
                 f"{self.name()}: norch computes it in the node {self._real!r}, and has no hooks on it"
@@ -109,7 +109,8 @@ class Shown:
         return self._real.register_prehook(as_shown)
 
     def _order(self) -> list[tuple[int | None, bool]]:
-        """For each input: the number of the edge of norch's node with its gradient, and whether that is transposed."""
+        """For each input the index of the edge of norch's node that has its gradient, and whether that is
+        transposed."""
         edges = list(self._real.edges)
         order: list[tuple[int | None, bool]] = []
         for to in self._tree[2]:
@@ -141,7 +142,7 @@ _metadata: WeakKeyDictionary[_Node, dict[tuple[int, ...], dict[Any, Any]]] = Wea
 
 
 def shown(node: Any) -> Any:
-    """A node of norch as PyTorch shows it: the same object while something holds it."""
+    """PyTorch's view of a node of norch: the same object as long as it is referenced."""
     if node is None or type(node) is Leaf or isinstance(node, Shown):
         return node
     if isinstance(node, Output) or type(node).__name__ == "Connect":
@@ -176,7 +177,7 @@ def _count_of_results(node: _Node) -> int:
 
 
 def _of_results(g: Any, count: int) -> tuple[Any, ...]:
-    """The gradients of the results of a node, from what its propagate() takes."""
+    """The gradients of a node's outputs, from the argument of its propagate()."""
     return tuple([g.get(i) for i in range(max(count, 1 + max(g)))]) if isinstance(g, Outputs) else (g,)
 
 
@@ -185,7 +186,7 @@ def _of_results(g: Any, count: int) -> tuple[Any, ...]:
 
 @cache
 def _rules() -> dict[str, list[tuple[Tree, Tree]]]:
-    """{class of the first node: [(nodes of norch, nodes of PyTorch)]}."""
+    """{class of the first node: [(pattern of norch's nodes, PyTorch's nodes)]}."""
     rules: dict[str, list[tuple[Tree, Tree]]] = {}
     with open(os.path.join(HERE, "nodes.txt")) as file:
         for line in file:
@@ -249,7 +250,7 @@ def _tree_of(node: _Node) -> Tree:
 
 
 def _indexed(node: Any) -> Tree:
-    """x[...] of integers and slices: a node for each, the first one the innermost."""
+    """x[...] with integers and slices: one node for each, the innermost first."""
     index = _saved_by(node)["arguments"][0]
     tree: Tree = node.edges[0]
     for part in index if isinstance(index, tuple) else (index,):
@@ -263,7 +264,7 @@ def _indexed(node: Any) -> Tree:
 
 
 def _read_of(node: Any) -> str | None:
-    """The text that a rule of nodes.txt compares with its text after a colon; None once backward() freed the values."""
+    """The text that nodes.txt compares with its text after a colon; None after backward() freed the saved values."""
     saved = _saved_by(node)
     read = _READ.get(type(node).__name__, _operands)
     return read(saved) if saved else None
@@ -289,7 +290,7 @@ def _view(saved: dict[str, Any]) -> str | None:
 
 
 def _rank(*names: str) -> Callable[[dict[str, Any]], str]:
-    """The numbers of dimensions of saved tensors."""
+    """The ranks of saved tensors."""
     return lambda saved: ",".join([str(getattr(saved.get(name), "ndim", "")) for name in names])
 
 
@@ -317,6 +318,6 @@ _READ: dict[str, Callable[[dict[str, Any]], str | None]] = {
 
 
 def new_edge(cls: Any, node: Any, output_nr: int, ownership_token: Any = None) -> GradientEdge:
-    """GradientEdge(), of a node of either graph."""
+    """GradientEdge() for a node of either graph."""
     real = node._real if isinstance(node, Shown) and not node._path else node
     return tuple.__new__(cls, (real, output_nr, ownership_token))

@@ -1,6 +1,6 @@
-"""``norch.ops.NAMESPACE.NAME``: operations that programs register (library.py), and PyTorch's own.
+"""``norch.ops.NAMESPACE.NAME``: user-defined operations (library.py), and PyTorch's.
 
-norch loads no libraries of operators that are compiled for PyTorch. Those of torchvision it computes itself
+norch cannot load operators that were compiled for PyTorch. It has its own implementation of torchvision's
 (torchvision_ops.py).
 """
 
@@ -21,19 +21,19 @@ from . import pytree
 from .placeholders import OTHER_PARTS, sentence
 
 REGISTERED: dict[str, Operation] = {}  # by "namespace::name"
-# Namespaces whose operations stand in a file of compat/, and packages whose libraries hold them.
+# Namespaces that a file of compat/ implements, and the packages whose libraries they replace.
 OURS = {"torchvision": "torchvision_ops", "torchaudio": "torchaudio_ops", "_torchaudio": "torchaudio_ops"}
 LIBRARIES = {"torchvision": ("_C.",), "torchaudio": ("_torchaudio.", "libtorchaudio.")}
 BUILTIN = frozenset(
     "aten prim prims quantized _quantized c10d c10d_functional _c10d_functional _c10d_functional_autograd _dtensor "
     "fsdp symm_mem mkldnn inductor sparse onednn debugprims".split()
 )
-COMPOSITE = "CompositeImplicitAutograd"  # the kernel is computed in recorded operations
+COMPOSITE = "CompositeImplicitAutograd"  # the kernel's own operations are recorded
 ANY = "CompositeExplicitAutograd"
 
 
 class Operation:
-    """An operation of a namespace, called as a function. PyTorch's overloads, as .default, are the same object."""
+    """An operation of a namespace, callable. PyTorch's overloads, such as .default, are the same object."""
 
     def __init__(self, name: str, schema: str = "") -> None:
         self.name, self.schema = name, schema
@@ -78,7 +78,7 @@ class Operation:
 
 
 class _Node(Function):
-    """A call of an operation whose kernel autograd does not see. The last argument says how the others are arranged."""
+    """A call of an operation whose kernel is opaque to autograd. The last argument describes the others."""
 
     @staticmethod
     def forward(ctx: Any, *leaves: Any) -> Any:
@@ -110,7 +110,7 @@ class _Node(Function):
 
 
 class _How:
-    """How the arguments of a call are arranged, and what is called."""
+    """The structure of a call's arguments, and the operation."""
 
     def __init__(self, operation: Operation, kernel: Any, args: Any, spec: Any, count: int) -> None:
         self.operation, self.kernel, self.args, self.spec, self.count = operation, kernel, args, spec, count
@@ -153,8 +153,8 @@ class Namespace:
 
 
 class Builtin:
-    """An operation of PyTorch's own: norch's function of that name. It is the packet of its overloads, or one of them,
-    which are equal where their names are."""
+    """An operation of PyTorch's, computed by norch's function of that name. It is a packet of overloads or one of them;
+    two are equal if their names are."""
 
     def __init__(self, name: str, function: Callable[..., Any] | None, overload: str = "") -> None:
         self._qualified_op_name, self._function, self._overloadname = name, function, overload
@@ -174,7 +174,7 @@ class Builtin:
     @property
     def _overloadpacket(self) -> Builtin:
         if not self._overloadname:
-            raise AttributeError(f"{self!r} is no overload", name="_overloadpacket", obj=self)
+            raise AttributeError(f"{self!r} is not an overload", name="_overloadpacket", obj=self)
         return getattr(namespace(self.namespace), self._opname)
 
     @property
@@ -188,7 +188,7 @@ class Builtin:
         )
 
     def name(self) -> str:
-        """The qualified name, "aten::add.Tensor" say."""
+        """The qualified name, such as "aten::add.Tensor"."""
         return f"{self._qualified_op_name}.{self._overloadname}".removesuffix(".default").rstrip(".")
 
     def overloads(self) -> list[str]:
@@ -234,7 +234,7 @@ _namespaces: dict[str, Namespace] = {}
 
 
 def namespace(name: str) -> Any:
-    """norch.ops.name: a namespace, or what norch.ops has itself."""
+    """norch.ops.NAME: a namespace, or an attribute of norch.ops."""
     if name in _HERE:
         return _HERE[name]
     return _namespaces.setdefault(name, Namespace(name))
@@ -244,14 +244,15 @@ loaded_libraries: set[str] = set()
 
 
 def load_library(path: Any) -> None:
-    """OSError: operators compiled for PyTorch need its library. norch computes those of torchvision and torchaudio."""
+    """OSError for operators compiled for PyTorch, which need its library. Those of torchvision and torchaudio are built
+    in."""
     *folders, name = os.path.normpath(os.fspath(path)).split(os.sep)
     for package, names in LIBRARIES.items():
         if package in folders[-2:] and name.startswith(names) and os.path.exists(path):
             import_module(f"norch.compat.{OURS[package]}")
             loaded_libraries.add(os.fspath(path))
             return
-    raise OSError(f"load_library: {path}: norch loads no operators that are compiled for PyTorch")
+    raise OSError(f"load_library: {path}: norch cannot load operators compiled for PyTorch")
 
 
 _HERE = {"load_library": load_library, "loaded_libraries": loaded_libraries}

@@ -1,5 +1,5 @@
-"""``norch.nn.parallel``: DataParallel on one device, and DistributedDataParallel; functions that drive several devices
-from one process say so when they are called."""
+"""``norch.nn.parallel``: DataParallel on one device, and DistributedDataParallel. Functions that drive several devices
+from one process raise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ publish(globals(), name="norch.nn.parallel")
 
 
 class DataParallel(Module):
-    """Calls module, on the device where it lies. Its state dict has the keys of PyTorch's: "module.weight".
+    """Calls module on the device where it is. State dict keys are PyTorch's: "module.weight".
 
     device_ids, output_device: one device at most (ArgumentError otherwise); a batch is not divided along dim.
 

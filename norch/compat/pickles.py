@@ -1,8 +1,8 @@
-"""Plain pickles of tensors and modules (pickle.dump, joblib) as PyTorch has them, where `torch` means norch.
+"""Pickles tensors and modules (pickle.dump, joblib) in PyTorch's form while `torch` is norch.
 
-A tensor is a call of torch._utils._rebuild_tensor_v2, and its storage a file of torch.save(), as before PyTorch 1.6, in
-a call of torch.storage._load_from_bytes. A storage that several tensors share is pickled once. multiprocessing sends
-the bytes by norch's own way, through shared memory.
+A tensor is a call of torch._utils._rebuild_tensor_v2. Its storage is a torch.save() file of the format before PyTorch
+1.6, in a call of torch.storage._load_from_bytes, and is pickled once if tensors share it. multiprocessing sends the
+bytes through shared memory, as norch does without the door.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ..storage import Storage
 from ..tensor import Size, Tensor, adopt
 from .typed_storage import TypedStorage
 
-for (_module, _name), _function in pytorch.NAMES.items():  # by which a pickle finds them
+for (_module, _name), _function in pytorch.NAMES.items():  # pickles find functions by these names
     if isinstance(_function, FunctionType):
         globals()[_name] = _function
         _function.__module__, _function.__qualname__ = _module, _name
 
 
 def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> Any:
-    """A tensor of a subclass, or with attributes."""
+    """Rebuilds a tensor of a subclass, or with attributes."""
     tensor = func(*args)
     if type(tensor) is not new_type:
         tensor = adopt(new_type, tensor.detach()).requires_grad_(tensor.requires_grad)
@@ -46,25 +46,25 @@ def _rebuild_from_type_v2(func: Any, new_type: Any, args: Any, state: Any) -> An
 
 
 def _load_from_bytes(b: bytes) -> Any:
-    """The storage in a file of torch.save() that is part of a pickle."""
+    """The storage from a torch.save() file inside a pickle."""
     storage = norch.load(io.BytesIO(b), weights_only=False)
     return TypedStorage(wrap_storage=storage, dtype=storage.dtype) if isinstance(storage, pytorch.Typed) else storage
 
 
 def _generator(seed: int, counter: int) -> Any:
-    """A generator of norch, in its state."""
+    """Rebuilds a generator of norch in its state."""
     generator = norch.Generator()
     generator.__setstate__((seed, counter))
     return generator
 
 
 def generator__setstate__(generator: Any, set_state: Any, state: Any) -> None:
-    """Of a pickled generator of PyTorch: its seed, whose stream begins anew, as the streams are others."""
+    """Restores PyTorch's pickled generator: its seed only, as norch draws other numbers."""
     set_state(generator, state if len(state) == 2 else (state[0] % (1 << 64), 0))
 
 
 class _WrappedHook:
-    """A hook of PyTorch's modules that may get the module first."""
+    """A hook of PyTorch's modules that may take the module as first argument."""
 
     def __init__(self, hook: Callable[..., Any], module: Any = None):
         self.hook, self.module, self.with_module = hook, module, module is not None
@@ -74,17 +74,17 @@ class _WrappedHook:
 
 
 def _refresh_per_optimizer_state() -> dict[str, Any]:
-    """What PyTorch's GradScaler knows of an optimizer that it has not seen."""
+    """PyTorch's GradScaler state for an optimizer that it has not seen."""
     return {"stage": 0, "found_inf_per_device": {}}
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
 
-_stored: WeakValueDictionary[Storage, TypedStorage] = WeakValueDictionary()  # what is being pickled
+_stored: WeakValueDictionary[Storage, TypedStorage] = WeakValueDictionary()  # storages that are being pickled
 
 
 class _OtherDtype(TypedStorage):
-    """A storage, as a further dtype, that another one is pickled for."""
+    """The same storage seen as another dtype, for a tensor that shares it."""
 
     __slots__ = ("first",)
     first: TypedStorage
@@ -95,7 +95,7 @@ class _OtherDtype(TypedStorage):
 
 
 class _Bytes:
-    """The bytes of a storage that is pickled."""
+    """The bytes of a storage being pickled."""
 
     def __init__(self, storage: TypedStorage):
         self.storage = storage
@@ -105,7 +105,7 @@ class _Bytes:
 
 
 def _storage_of(x: Any) -> TypedStorage:
-    """The storage of a tensor: the same object for all that share it, so that a pickle has it once."""
+    """The storage of a tensor: one object for all tensors that share it, so that a pickle holds it once."""
     storage = x.untyped_storage()
     first = _stored.get(storage)
     if first is None:
@@ -119,14 +119,14 @@ def _storage_of(x: Any) -> TypedStorage:
 
 def reduce_tensor(x: Any, protocol: Any) -> Any:
     """Tensor.__reduce_ex__."""
-    if not x.is_sparse and type(x).__reduce__ is not Tensor.__reduce__:  # of a class that has its own way
+    if not x.is_sparse and type(x).__reduce__ is not Tensor.__reduce__:  # a class with its own reduce
         return x.__reduce__()
     make, how = pytorch.rebuild_call(x, _storage_of)
     return (_rebuild_from_type_v2 if make is pytorch._of_class else make), how
 
 
 def reduce_generator(generator: Any, protocol: Any) -> Any:
-    """Generator.__reduce_ex__. PyTorch's has another state, and cannot read norch's."""
+    """Generator.__reduce_ex__. PyTorch's generator has another state and cannot read norch's."""
     return _generator, generator.__getstate__()
 
 
@@ -138,10 +138,10 @@ def reduce_layout(layout: Any, protocol: Any) -> Any:
 def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:
     """TypedStorage.__reduce_ex__."""
     file = io.BytesIO()
-    for part in (MAGIC, pytorch_legacy.VERSION, None):  # None: facts of the machine, which no reader asks for
+    for part in (MAGIC, pytorch_legacy.VERSION, None):  # None: facts about the machine, which readers ignore
         pickle.dump(part, file, 2)
     held: Any = pytorch._Stored(stored.untyped(), stored.dtype, "0")
-    held.reference += (None,)  # it is no view of another storage
+    held.reference += (None,)  # not a view of another storage
     pytorch._Pickler(file).dump(held)
     pickle.dump(["0"], file, 2)
     file.write(pytorch_legacy.COUNT.pack(held.size // stored.element_size()))
@@ -150,21 +150,21 @@ def reduce_storage(stored: TypedStorage, protocol: Any) -> Any:
 
 
 _NESTED = ("enable_nested_tensor", "use_nested_tensor", "mask_check")
-# Attributes that PyTorch's layers have and norch's have not, of a layer and its state.
+# Attributes of PyTorch's layers that norch's lack, from a layer and its state.
 ATTRIBUTES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "_Conv": lambda layer, state: {
         "transposed": "Transpose" in type(layer).__name__,
         "_reversed_padding_repeated_twice": _padding(**state),
     },
-    "RNNBase": lambda layer, state: {"_all_weights": [[None]]},  # makes PyTorch list the weights
+    "RNNBase": lambda layer, state: {"_all_weights": [[None]]},  # PyTorch then lists the weights
     "Upsample": lambda layer, state: {"name": state.get("name", type(layer).__name__)},
-    "TransformerEncoderLayer": lambda layer, state: {"activation_relu_or_gelu": 0},  # no kernel of the whole layer
+    "TransformerEncoderLayer": lambda layer, state: {"activation_relu_or_gelu": 0},  # disables the whole layer's kernel
     "TransformerEncoder": lambda layer, state: dict.fromkeys(_NESTED, False),
 }
 
 
 def _padding(padding: Any, kernel_size: Any, dilation: Any, **_: Any) -> list[int]:
-    """What F.pad() takes for a convolution: the last dimension first, the side before and the one behind it."""
+    """F.pad()'s argument for a convolution: the last dimension first, each as (before, after)."""
     if padding == "same":
         whole = [step * (size - 1) for step, size in zip(dilation, kernel_size, strict=True)]
         return [side for size in reversed(whole) for side in (size // 2, size - size // 2)]
@@ -173,7 +173,7 @@ def _padding(padding: Any, kernel_size: Any, dilation: Any, **_: Any) -> list[in
 
 
 def module__reduce_ex__(module: Any, reduce: Any, protocol: Any) -> Any:
-    """With the state that PyTorch pickles."""
+    """Pickles the state that PyTorch expects."""
     reduced = reduce(module, protocol)
     if (
         type(reduced) is not tuple
@@ -190,14 +190,14 @@ def module__reduce_ex__(module: Any, reduce: Any, protocol: Any) -> Any:
 
 
 def module__copy__(module: Any, reduce: Any) -> Any:
-    """A shallow copy shares the hooks."""
+    """Makes a shallow copy, which shares the hooks."""
     reduce_ex: Any = type(module).__reduce_ex__
     chosen = reduce if reduce_ex is norch.nn.Module.__reduce_ex__ else reduce_ex
     return getattr(copy, "_reconstruct")(module, None, *chosen(module, 4))  # noqa: B009
 
 
 def reduce_for_norch(pickler: Any, obj: Any) -> Any:
-    """In a file of norch's own format: tensors by norch's functions."""
+    """Pickles a tensor for a file of norch's own format."""
     ours = isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__
     return obj.__reduce__() if ours else NotImplemented
 
@@ -206,7 +206,7 @@ _save_global: Any = vars(pickle._Pickler)["save_global"]
 
 
 class ObjectPickler(pytorch._Pickler):
-    """Pickles what torch.load(weights_only=False) takes; a PicklingError is for save(), which writes another format."""
+    """Pickles what torch.load(weights_only=False) takes. On PicklingError save() writes another format."""
 
     dispatch: ClassVar[Any] = {
         **pickle._Pickler.dispatch,
@@ -217,21 +217,21 @@ class ObjectPickler(pytorch._Pickler):
         if isinstance(obj, Tensor) and (obj.is_sparse or type(obj).__reduce__ is Tensor.__reduce__):
             return pytorch.rebuild_call(obj, self.storage_of)
         if type(obj) in (norch.Generator, norch.finfo, norch.iinfo):
-            raise pickle.PicklingError  # PyTorch makes them in C, of another state
+            raise pickle.PicklingError  # PyTorch makes them in C, with another state
         return (Size, (tuple(obj),)) if type(obj) is Size else NotImplemented
 
     def save_global(self, obj: Any, name: Any = None) -> None:
         if obj in pytorch.NAME_OF:
             self.name(obj, pytorch.NAME_OF[obj])
         elif (getattr(obj, "__module__", None) or "").startswith("norch."):
-            raise pickle.PicklingError  # it has none
+            raise pickle.PicklingError  # PyTorch has no such class
         else:
             _save_global(self, obj, name)
 
 
 def send_by_sharing() -> None:
-    """From now on multiprocessing sends the storages of tensors by norch's own way. A pickler that is there already
-    does not: it has a copy of what is registered."""
+    """Makes multiprocessing send storages through shared memory. A pickler that already exists has copied its table and
+    is not affected."""
     from multiprocessing.reduction import ForkingPickler
 
     for cls in (TypedStorage, _OtherDtype):

@@ -1,8 +1,8 @@
-"""Placeholders: names of PyTorch that can be imported, written in annotations, compared and given to isinstance(), and
-that refuse, with the reason, when they are called.
+"""Placeholders for names of PyTorch: they can be imported, written in annotations, compared and passed to isinstance(),
+and raise with the reason when called.
 
-placeholders.txt says which, paths.txt which modules there are, left_out.txt why. private_names.txt lists further
-placeholders, imported_names.txt things that PyTorch has in more modules than norch.
+placeholders.txt lists them, paths.txt the modules, left_out.txt the reasons; private_names.txt lists further
+placeholders, imported_names.txt names that PyTorch has in more modules than norch.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ..errors import DTypeError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OTHER_PARTS = "parts and settings of PyTorch itself"
-ANY = "*"  # in placeholders.txt, behind a module: all names
-ERRORS = ("Error", "Exception", "Warning")  # how names of exceptions end: they stand in `except`
-TYPES = "+"  # the names that begin with a capital
+ANY = "*"  # in placeholders.txt, after a module: all names
+ERRORS = ("Error", "Exception", "Warning")  # names of exceptions end so; programs use them in `except`
+TYPES = "+"  # names that begin with a capital letter
 
 # ---- the tables ----------------------------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def members() -> dict[str, dict[str, list[str]]]:
 
 
 class Listed:
-    """What placeholders.txt says of a module. names: {name: what is said of it, or ""}; open: ANY, TYPES or ""."""
+    """The entry of a module in placeholders.txt. names: {name: remark, or ""}; open: ANY, TYPES or ""."""
 
     def __init__(self, why: str) -> None:
         self.why, self.open = why, ""
@@ -93,7 +93,7 @@ def table() -> dict[str, Listed]:
 
 @cache
 def entry(path: str) -> Listed:
-    """Of a module: its own, or for one that placeholders.txt does not name, that of the nearest package it names, whose
+    """The entry of a module. If placeholders.txt does not name it: that of the nearest package that it names and whose
     names are all placeholders."""
     if path in table():
         return table()[path]
@@ -106,7 +106,7 @@ def entry(path: str) -> Listed:
 
 
 def is_module(path: str) -> bool:
-    """Whether PyTorch has a module of this path."""
+    """Whether PyTorch has a module at this path."""
     package, _, name = path.rpartition(".")
     return path in table() or name in packages().get(package or "torch", ())
 
@@ -115,13 +115,13 @@ def is_module(path: str) -> bool:
 
 
 def placeholder(where: str, name: str) -> Any:
-    """What stands for a name that a module of norch does not define. LookupError where it has to raise an
+    """The placeholder for a name that norch's module does not define. LookupError if the module must raise
     AttributeError, so that hasattr() is False."""
     if name[:2] == "__":
         raise LookupError(name)
     if where == "ops":
         return _of_ops(name)
-    if name == "torch":  # which PyTorch's modules import
+    if name == "torch":  # PyTorch's modules import it
         return sys.modules["norch"]
     path = name if where == "torch" else f"{where}.{name}"
     if where in BUILTINS and (value := _builtin(where, name)) is not None:
@@ -153,7 +153,7 @@ def placeholder(where: str, name: str) -> Any:
     raise LookupError(name)
 
 
-# Modules of functions in C, whose names begin with a prefix, and norch's module of them.
+# PyTorch's modules of C functions, which share a prefix, and norch's modules for them.
 BUILTINS = {
     "_C._nn": ("nn.functional", ""), "_C._fft": ("fft", "fft_"), "_C._linalg": ("linalg", "linalg_"),
     "_C._special": ("special", "special_"), "_VF": ("", ""),
@@ -168,7 +168,7 @@ def _builtin(where: str, name: str) -> Any:
 
 
 def _of_ops(name: str) -> Any:
-    """A namespace of operations, or a module of norch.ops that is not imported yet."""
+    """A namespace of operations, or a lazily imported module of norch.ops."""
     from importlib.util import find_spec
 
     if find_spec(f"norch.ops.{name}") is not None:
@@ -183,8 +183,8 @@ def is_stand_in(where: str) -> bool:
 
 
 def _of_ancestors(where: str, name: str) -> Any:
-    """The thing of this name in the package around a module, as norch.optim.Adam for optim.adam; of norch itself only
-    for names that placeholders.txt lists."""
+    """The object of this name in an enclosing package, as norch.optim.Adam for optim.adam; from norch itself only names
+    that placeholders.txt lists."""
     package = where.rpartition(".")[0]
     while package:
         module = sys.modules.get(f"norch.{package}")
@@ -202,7 +202,7 @@ def _quietly(module: ModuleType, name: str) -> Any:
 
 
 def _resolved(path: str) -> Any:
-    """The thing of a path below norch: of a module, or of a class in it."""
+    """The object at a path below norch, in a module or a class."""
     if not path:
         return sys.modules["norch"]
     parent, _, name = path.rpartition(".")
@@ -215,7 +215,7 @@ def _resolved(path: str) -> Any:
 
 @cache
 def made(path: str, why: str, said: str) -> Any:
-    """A placeholder. said: what placeholders.txt has behind the name."""
+    """A placeholder. said: the remark in placeholders.txt."""
     name = path.rpartition(".")[2]
     bare = name.strip("_")
     if said == "=pass":
@@ -257,14 +257,14 @@ def sentence(path: str, why: str) -> str:
 
 
 def is_placeholder(thing: Any) -> bool:
-    """Whether a thing is one that this file made."""
+    """Whether this file made the object."""
     if isinstance(thing, (ModuleType, FunctionType, type)) and not isinstance(thing, Kind):
         return vars(thing).get("_is_placeholder", False)
     return isinstance(thing, (Kind, Constant, Layout, LeftOutDType))
 
 
-class Kind(ABCMeta):  # of ABCs, so that a class may derive from a placeholder and from one of these
-    """The class of placeholders for classes. No instance of them exists."""
+class Kind(ABCMeta):  # an ABCMeta, so that a class may derive from a placeholder and an ABC
+    """The metaclass of placeholder classes, which have no instances."""
 
     _why: str
 
@@ -284,14 +284,14 @@ class Kind(ABCMeta):  # of ABCs, so that a class may derive from a placeholder a
 
 @cache
 def kind(path: str, why: str) -> Any:
-    """A class that nothing is an instance of."""
+    """A placeholder class."""
     name = path.rpartition(".")[2]
     why = sentence(path, why)
     return Kind(name, (), {"__module__": _module_of(path), "__doc__": f"A placeholder. {why}", "_why": why})
 
 
 class Constant:
-    """A placeholder for a value: equal to itself only."""
+    """A placeholder value, equal to itself only."""
 
     def __init__(self, path: str, why: str) -> None:
         self.path, self._why = path, why if why.startswith("norch.") else sentence(path, why)
@@ -308,7 +308,7 @@ class Constant:
 
 
 class Record:
-    """What describes how to compute, and does not: an instance can be made, of any arguments, and compared."""
+    """A placeholder for a description: it can be constructed with any arguments and compared, and does nothing."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._args = args
@@ -341,7 +341,7 @@ def _constant(path: str, value: Any) -> Any:
 
 
 def refusing(path: str, why: str) -> Any:
-    """A function that raises NotImplementedError. As a decorator it gives one that does so when it is called."""
+    """A function that raises NotImplementedError. As a decorator it returns such a function."""
     why = sentence(path, why)
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
@@ -360,12 +360,12 @@ def _named(function: Any, path: str, text: str) -> Any:
 
 # ---- dtypes and layouts --------------------------------------------------------------------------------------------
 
-# Of the dtypes that norch leaves out: bytes of an element, and whether they are floats and complex.
+# Dtypes that norch lacks: bytes of an element, and whether they are floats or complex.
 SIZES = {"float8": (1, True), "float4": (1, True), "complex32": (4, True), "bits16": (2, False), "quint4x2": (1, False),
          "quint2x4": (1, False), "qint32": (4, False), "uint16": (2, False), "uint32": (4, False),
          "uint64": (8, False)}  # fmt: skip
 
-# Of floats of 8 bits, as dtype.limits() has them: Micikevicius et al., "FP8 Formats for Deep Learning" (2022), table 1.
+# dtype.limits() of 8-bit floats: Micikevicius et al., "FP8 Formats for Deep Learning" (2022), table 1.
 LIMITS = {
     "float8_e4m3fn": (0.125, 448.0, -448.0, 2.0**-6), "float8_e4m3fnuz": (0.125, 240.0, -240.0, 2.0**-7),
     "float8_e5m2": (0.25, 57344.0, -57344.0, 2.0**-14), "float8_e5m2fnuz": (0.125, 57344.0, -57344.0, 2.0**-15),
@@ -374,7 +374,7 @@ LIMITS = {
 
 
 class LeftOutDType(DType):
-    """A dtype that no tensor has: it has a name and a size, and refuses where an operation needs it."""
+    """A dtype that no tensor has, with a name and a size; operations refuse it."""
 
     __slots__ = ("path", "why")
 
@@ -419,7 +419,7 @@ class Layout:
 
 @cache
 def dtype_left_out(path: str, why: str) -> LeftOutDType:
-    """The dtype of a name: the same object each time."""
+    """The placeholder dtype of a name, always the same object."""
     return LeftOutDType(path, why)
 
 
@@ -432,11 +432,11 @@ LAYOUTS = frozenset("jagged sparse_bsc sparse_bsr sparse_coo sparse_csc sparse_c
 strided = layout("strided")
 KINDS: dict[str | None, Any] = {"dtypes that norch has not": dtype_left_out}
 
-SETTINGS = ("config", "_config")  # modules of settings: each can be set, reads as None before, and changes nothing
+SETTINGS = ("config", "_config")  # modules of settings: attributes are None until set, and have no effect
 
 
 def _no_patch(*args: Any, **options: Any) -> Any:
-    """A context in which nothing changes."""
+    """A context without effect."""
     from contextlib import nullcontext
 
     return nullcontext()
@@ -446,8 +446,8 @@ def _no_patch(*args: Any, **options: Any) -> Any:
 
 
 def _called(function: FunctionType) -> type[ModuleType]:
-    """The class of a module that has the name of a function of its package, as nn.utils.weight_norm: an import of the
-    module sets it in the place of the function, so that it is called like it."""
+    """The class of a module that is named like a function of its package, such as nn.utils.weight_norm. Importing it
+    replaces the function, so the module must be callable."""
     call = staticmethod(function)
     return type("module", (ModuleType,), {"__call__": call, "__wrapped__": call})
 
@@ -480,7 +480,7 @@ def module(path: str) -> ModuleType:
 
 
 def imported(path: str) -> ModuleType:
-    """The module norch.path, whose parent may be a file that other modules stand below."""
+    """Imports norch.path, whose parent may be a plain module."""
     parent = path.rpartition(".")[0]
     if parent:
         open_to_others(imported(parent))
@@ -488,6 +488,6 @@ def imported(path: str) -> ModuleType:
 
 
 def open_to_others(module: ModuleType) -> None:
-    """Lets modules be imported below one that is no package."""
+    """Lets a module that is not a package have submodules."""
     if not hasattr(module, "__path__"):
         module.__path__ = []

@@ -1,4 +1,4 @@
-"""PyTorch's module _tensor_str: how tensors are printed, read and set for a while."""
+"""PyTorch's module _tensor_str: reads and temporarily sets how tensors are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What private modules of PyTorch give to the libraries that import from them, where norch has something for it."""
+"""Names that libraries import from PyTorch's private modules and norch has an equivalent for."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def itself(x: Any, *rest: Any) -> Any:
 
 
 def tqdm(iterable: Any = None, **options: Any) -> Any:
-    """tqdm.tqdm(), where that package is."""
+    """tqdm.tqdm() if the package is installed."""
     return import_module("tqdm").tqdm(iterable, **options)
 
 
 @contextmanager
 def nvtx_range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A range for NVIDIA's profilers, which norch does not mark: a context or a decorator in which nothing changes."""
+    """A range for NVIDIA's profilers, which norch does not mark: a context or decorator without effect."""
     yield
 
 
@@ -42,7 +42,7 @@ def logger(name: str, *more: str) -> logging.Logger:
 def boolean_dispatch(
     arg_name: str, arg_index: int, default: bool, if_true: Any, if_false: Any, module_name: str, func_name: str
 ) -> Any:
-    """A function that calls one of two, as its argument arg_name, or that at arg_index, says."""
+    """A function that calls if_true or if_false, depending on its argument arg_name or the one at arg_index."""
 
     def dispatched(*args: Any, **kwargs: Any) -> Any:
         chosen = kwargs.get(arg_name, args[arg_index] if arg_index < len(args) else default)
@@ -53,7 +53,7 @@ def boolean_dispatch(
 
 
 def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> dict[Any, Any]:
-    """{(device, dtype) of a tensor in the first list: (lists of the tensors at these places, the places)}."""
+    """{(device, dtype) of a tensor in the first list: (lists of the tensors at the same positions, the positions)}."""
     places: dict[Any, list[int]] = {}
     for place, x in enumerate(tensorlistlist[0]):
         places.setdefault((x.device, x.dtype), []).append(place)
@@ -64,7 +64,7 @@ def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = 
 
 
 class Backend(str):
-    """The name of a backend of norch.distributed, in small letters."""
+    """The lower-case name of a backend of norch.distributed."""
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, FAKE = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "fake"
     backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi"]
@@ -74,20 +74,20 @@ class Backend(str):
 
 
 class DispatchKeySet(frozenset[Any]):
-    """A set of keys. norch has no dispatch keys: nothing asks for it."""
+    """A set of keys. norch has no dispatch keys, so nothing reads it."""
 
     def __new__(cls, *keys: Any) -> DispatchKeySet:
         return frozenset.__new__(cls, keys)
 
 
 def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """What Tensor.to() is asked for: device, dtype, non_blocking, memory format."""
+    """Parses the arguments of Tensor.to(): device, dtype, non_blocking, memory format."""
     dtype, device, non_blocking, _ = copy.parse_to(*args, **kwargs)
     return None if device is None else norch.device(device), dtype, non_blocking, kwargs.get("memory_format")
 
 
 def accelerator() -> Any:
-    """The device of the machine that computes: CUDA's, or the CPU."""
+    """The device that computes on this machine: CUDA or the CPU."""
     return norch.accelerator.current_accelerator() or norch.device("cpu")
 
 
@@ -97,15 +97,15 @@ def default_device() -> str:
 
 
 def in_transform() -> bool:
-    """Whether a function is mapped by vmap() in this thread."""
+    """Whether this thread runs inside vmap()."""
     return bool(within.levels)
 
 
 def data_address(x: Any) -> int:
-    """Where the elements of a tensor begin."""
+    """The address of a tensor's first element."""
     return x.data_ptr()
 
 
 def is_alias_of(x: Any, other: Any) -> bool:
-    """Whether two tensors have the same storage."""
+    """Whether two tensors share a storage."""
     return x.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()

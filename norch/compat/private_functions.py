@@ -1,4 +1,4 @@
-"""Private functions of PyTorch's modules that libraries import to compute: of layers, derivatives, distributions."""
+"""PyTorch's private functions for layers, derivatives and distributions that libraries import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..tensor import Tensor
 
 
 class _Group(ABCMeta):
-    """Of classes that norch's layers of a kind are instances of, as they are of PyTorch's private base."""
+    """A stand-in for PyTorch's private base of a group of layers: norch's layers are instances of it."""
 
 
 def _group(name: str, *layers: str) -> Any:
@@ -52,12 +52,12 @@ def _get_activation_fn(activation: str) -> Any:
 
 
 def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-    """The causal mask of a sequence of sz, to be added: (sz, sz), -inf above the diagonal."""
+    """The causal mask (sz, sz) to add to scores: -inf above the diagonal."""
     return norch.triu(norch.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
 
 def _addindent(s_: str, numSpaces: int) -> str:  # noqa: N803
-    """A text whose lines but the first begin with that many spaces."""
+    """Indents all lines of a text but the first."""
     return s_.replace("\n", "\n" + " " * numSpaces)
 
 
@@ -65,7 +65,7 @@ def _addindent(s_: str, numSpaces: int) -> str:  # noqa: N803
 
 
 def _within(function: Any, make: Any) -> Any:
-    """function, each call of which, or each step of a generator, is in a context that make() gives."""
+    """function in a context: each call, or each step of a generator, enters a new make()."""
     if inspect.isgeneratorfunction(function):
         return decorated(function, make)
 
@@ -78,7 +78,7 @@ def _within(function: Any, make: Any) -> Any:
 
 
 class _DecoratorContextManager:
-    """The base of a context that decorates functions too: each call is in a clone() of it."""
+    """The base of contexts that also decorate functions: each call enters a clone() of it."""
 
     def __call__(self, orig_func: Any) -> Any:
         return _within(orig_func, self.clone)
@@ -90,12 +90,12 @@ class _DecoratorContextManager:
         raise NotImplementedError
 
     def clone(self) -> Any:
-        """Another of the class, made without arguments."""
+        """A new object of the class, made without arguments."""
         return type(self)()
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One that decorates with and without brackets."""
+    """A context that decorates with or without parentheses."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
         context = super().__new__(cls)
@@ -103,7 +103,7 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
 
 
 def context_decorator(ctx: Any, func: Any) -> Any:
-    """func, each call of which is in the context that ctx() gives, or in ctx."""
+    """func, with each call in the context ctx(), or in ctx if that cannot be called."""
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise ValueError(f"context_decorator: {ctx} is a context and can be called")
     return _within(func, ctx if callable(ctx) else lambda: ctx)
@@ -120,7 +120,7 @@ def _none_or_dtype(input: Any) -> Any:  # noqa: A002
 def _canonical_mask(
     mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
 ) -> Any:
-    """A mask of bools, True for what is left out, as floats that are added to scores."""
+    """Converts a bool mask, True for what is masked out, to floats to add to scores."""
     if mask is None or mask.is_floating_point():
         return mask
     if mask.dtype is not norch.bool:
@@ -138,7 +138,7 @@ def _in_projection(
     q: Tensor, k: Tensor, v: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, b_q: Any = None, b_k: Any = None,
     b_v: Any = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """q, k and v projected by weights of their own."""
+    """q, k and v projected by separate weights."""
     return F.linear(q, w_q, b_q), F.linear(k, w_k, b_k), F.linear(v, w_v, b_v)
 
 
@@ -146,7 +146,7 @@ def _in_projection(
 
 
 def _as_tuple(inp: Any, arg_name: Any = None, fn_name: Any = None) -> tuple[bool, tuple[Any, ...]]:
-    """(whether inp is a tuple, inp as one). TypeError for what holds no tensors, where names are given."""
+    """(whether inp is a tuple, inp as a tuple). TypeError for other things than tensors, if names are given."""
     several = isinstance(inp, tuple)
     values = inp if several else (inp,)
     for x in values:
@@ -156,14 +156,14 @@ def _as_tuple(inp: Any, arg_name: Any = None, fn_name: Any = None) -> tuple[bool
 
 
 def _tuple_postprocess(res: Any, to_unpack: Any) -> Any:
-    """A tuple, or nested tuples, as _as_tuple() got them; to_unpack: what it said, of one level or of two."""
+    """Undoes _as_tuple() of a result; to_unpack: its first value, for one level or two."""
     outer, inner = to_unpack if isinstance(to_unpack, tuple) else (to_unpack, True)
     res = res if inner else tuple(x[0] for x in res)
     return res if outer else res[0]
 
 
 def _grad_preprocess(inputs: Any, create_graph: bool, need_graph: bool) -> tuple[Tensor, ...]:
-    """Other tensors of the same elements, which require gradients where need_graph."""
+    """New tensors that share the elements; they require gradients if need_graph."""
     return tuple(
         x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(need_graph) for x in inputs
     )
@@ -177,7 +177,7 @@ def _grad_postprocess(inputs: Any, create_graph: bool) -> Any:
 
 
 def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> tuple[Tensor, ...]:
-    """The rows of the identity matrix of the size of all elements, in columns for each tensor."""
+    """The rows of the identity matrix over all elements, split into columns for each tensor."""
     total, columns, start = sum(tensor_numels), [], 0
     for x, count in zip(tensors, tensor_numels, strict=True):
         columns.append(x.new_zeros(total, count))
@@ -190,18 +190,18 @@ def _construct_standard_basis_for(tensors: Any, tensor_numels: Any) -> tuple[Ten
 
 
 def _clipped_sigmoid(x: Tensor) -> Tensor:
-    """sigmoid(x), inside of (0, 1)."""
+    """sigmoid(x) clamped into (0, 1)."""
     limits = norch.finfo(x.dtype)
     return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
 def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
-    """Products of matrices and vectors, whose batches broadcast."""
+    """Products of matrices and vectors with broadcast batches."""
     return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
 
 
 def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:  # noqa: N803
-    """Squared Mahalanobis distances of bx (..., n) with the covariance L L^T, bL (..., n, n) lower triangular."""
+    """Squared Mahalanobis distances of bx (..., n) for the covariance L L^T, with bL (..., n, n) lower triangular."""
     return norch.linalg.solve_triangular(bL, bx.unsqueeze(-1), upper=False).square().sum((-2, -1))
 
 

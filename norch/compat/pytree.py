@@ -1,7 +1,7 @@
-"""``norch.utils._pytree``: functions of nested containers, by the names of torch.utils._pytree.
+"""``norch.utils._pytree``: functions on nested containers, by the names of torch.utils._pytree.
 
 A tree is a leaf, or a list, tuple, named tuple, dict, OrderedDict, defaultdict or deque of trees, or an instance of a
-class that was registered. All else is a leaf, None and classes derived from these too.
+registered class. Everything else is a leaf, also None and subclasses of these.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ IsLeaf = Callable[[Any], bool] | None
 
 
 class _Node(NamedTuple):
-    """As PyTorch's NodeDef, whose fields libraries read."""
+    """PyTorch's NodeDef; libraries read its fields."""
 
-    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]]  # its children, and what else makes it
-    unflatten_fn: Callable[[Any, Any], Any]  # of a list of children, and that
-    options: dict[str, Any] = {}  # what else register_pytree_node() was given
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]]  # (children, context) of a node
+    unflatten_fn: Callable[[Any, Any], Any]  # the node from children and context
+    options: dict[str, Any] = {}  # further arguments of register_pytree_node()
     type: Any = None
 
 
-_NODES: dict[Any, _Node] = nodes  # which norch.func goes into too
+_NODES: dict[Any, _Node] = nodes  # norch.func uses the same dict
 _NODES |= {
     list: _Node(lambda x: (x, None), lambda children, _: list(children)),
     tuple: _Node(lambda x: (x, None), lambda children, _: tuple(children)),
@@ -48,18 +48,18 @@ _NODES |= {
     ),
     deque: _Node(lambda x: (x, x.maxlen), lambda children, maxlen: deque(children, maxlen)),
 }
-_NODES[Registry] = _NODES[dict]  # of the parameters and modules of a module
+_NODES[Registry] = _NODES[dict]  # the dicts of a module's parameters and modules
 _NODES[namedtuple] = _Node(lambda x: (x, type(x)), lambda children, cls: cls(*children))
 for _cls, _of in _NODES.items():
     _NODES[_cls] = _of._replace(type=_cls)
 _NAMED = _NODES[namedtuple]
 
 
-SUPPORTED_NODES = _NODES  # by class, as libraries ask whether a class is there
+SUPPORTED_NODES = _NODES  # by class; libraries test membership
 
 
 def _get_node_type(tree: Any) -> Any:
-    """The class of a node; of a named tuple collections.namedtuple."""
+    """The class of a node; namedtuple for all named tuples."""
     return namedtuple if _node_of(tree, None) is _NAMED else type(tree)
 
 
@@ -68,7 +68,7 @@ def _is_leaf(tree: Any, is_leaf: IsLeaf = None) -> bool:
 
 
 def register_constant(cls: type) -> None:
-    """Makes instances of cls nodes without children, which compare by their own equality."""
+    """Makes instances of cls childless nodes, compared by their ==."""
     register_pytree_node(cls, lambda x: ((), x), lambda _, x: x)
 
 
@@ -78,21 +78,21 @@ def register_pytree_node(
     unflatten_fn: Callable[[Any, Any], Any],
     **options: Any,
 ) -> None:
-    """Makes instances of cls nodes: flatten_fn(x) gives (children, context), unflatten_fn(children, context) x.
-    options: flatten_with_keys_fn(x) gives ([(key, child), ...], context), for paths; serialized_type_name,
-    to_dumpable_context and from_dumpable_context are for treespec_dumps()."""
+    """Makes instances of cls nodes: flatten_fn(x) returns (children, context), unflatten_fn(children, context) x.
+    options: flatten_with_keys_fn(x), which returns ([(key, child), ...], context), for paths; serialized_type_name,
+    to_dumpable_context and from_dumpable_context for treespec_dumps()."""
     if cls in _NODES:
         raise ArgumentError(f"register_pytree_node: {cls} is registered already")
     _NODES[cls] = _Node(flatten_fn, unflatten_fn, {k: v for k, v in options.items() if v is not None}, cls)
 
 
 def options_of(cls: Any) -> dict[str, Any]:
-    """What a class was registered with."""
+    """The options that a class was registered with."""
     return _NODES[cls].options if cls in _NODES else {}
 
 
 def _node_of(tree: Any, is_leaf: IsLeaf) -> _Node | None:
-    """How tree is taken apart; None for a leaf."""
+    """How to flatten tree; None for a leaf."""
     if is_leaf is not None and is_leaf(tree):
         return None
     cls = type(tree)
@@ -101,7 +101,7 @@ def _node_of(tree: Any, is_leaf: IsLeaf) -> _Node | None:
 
 
 class TreeSpec:
-    """A tree without its leaves: type and context of each node. Two of one structure are equal.
+    """The structure of a tree: type and context of each node. Specs of equal structure are equal.
 
     >>> norch.utils._pytree.tree_structure({"a": 1, "b": [2, 3]})
     TreeSpec(dict(*, list(*, *)))
@@ -116,25 +116,25 @@ class TreeSpec:
         self.num_leaves: int = 1 if node is None else sum(child.num_leaves for child in self.children_specs)
 
     def is_leaf(self) -> bool:
-        """Whether it is that of a leaf."""
+        """Whether this is a leaf's spec."""
         return self._node is None
 
     @property
     def num_children(self) -> int:
-        """The number of parts of the outermost node."""
+        """The number of children of the root."""
         return len(self.children_specs)
 
     @property
     def num_nodes(self) -> int:
-        """The number of nodes, leaves among them."""
+        """The number of nodes, including leaves."""
         return 1 + sum(child.num_nodes for child in self.children_specs)
 
     def children(self) -> list[TreeSpec]:
-        """The structures of the parts of the outermost node."""
+        """The specs of the root's children."""
         return list(self.children_specs)
 
     def child(self, index: int) -> TreeSpec:
-        """That of one part."""
+        """The spec of one child."""
         return self.children_specs[index]
 
     def unflatten(self, leaves: Iterable[Any]) -> PyTree:
@@ -150,11 +150,11 @@ class TreeSpec:
         return self._node.unflatten_fn([child._filled(leaves) for child in self.children_specs], self.context)
 
     def flatten_up_to(self, tree: PyTree) -> list[Any]:
-        """The parts of tree where the leaves are here; ArgumentError where tree has another structure."""
+        """The subtrees of tree at the leaves of this spec; ArgumentError if the structures differ."""
         if self._node is None:
             return [tree]
         is_same = _get_node_type(tree) is self.type
-        if is_same and isinstance(tree, dict):  # the keys may stand in another order
+        if is_same and isinstance(tree, dict):  # keys may be in another order
             keys = self.context[1] if isinstance(tree, defaultdict) else self.context
             is_same, parts = tree.keys() == set(keys), [tree[key] for key in keys if key in tree]
         elif is_same:
@@ -162,7 +162,7 @@ class TreeSpec:
             parts = list(children)
             is_same = context == self.context and len(parts) == len(self.children_specs)
         if not is_same:
-            raise ArgumentError(f"tree_map: {tree!r} has not the structure {self!r}")
+            raise ArgumentError(f"tree_map: {tree!r} does not have the structure {self!r}")
         return [part for child, each in zip(self.children_specs, parts) for part in child.flatten_up_to(each)]
 
     def __eq__(self, other: object) -> bool:
@@ -189,7 +189,7 @@ class LeafSpec(TreeSpec):
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves in order, and the rest; is_leaf(node): True for nodes that are leaves, too.
+    """(leaves in order, TreeSpec). is_leaf(node): True makes a node a leaf.
 
     >>> leaves, spec = norch.utils._pytree.tree_flatten({"a": 1, "b": [2, (3, None)]})
     >>> leaves, spec
@@ -221,17 +221,18 @@ def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
 
 
 def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterator[Any]:
-    """The leaves in order, one by one."""
+    """Iterates over the leaves in order."""
     return iter(tree_leaves(tree, is_leaf))
 
 
 def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
-    """The tree without its leaves."""
+    """The TreeSpec of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """tree with func(leaf, *parts) for each leaf; parts: what stands there in the rests (ArgumentError if nothing).
+    """tree with func(leaf, *parts) for each leaf; parts: the subtrees at its place in the rests. ArgumentError if one
+    is missing.
 
     >>> norch.utils._pytree.tree_map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
@@ -247,7 +248,7 @@ def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: I
 
 
 def tree_map_only(types: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: IsLeaf = None) -> PyTree:
-    """tree_map() of the leaves of a type, or one of a tuple of types; or for which types(leaf) is True."""
+    """tree_map() on the leaves of a type or of one of several types, or on those for which types(leaf) is True."""
     fits = (lambda x: isinstance(x, types)) if isinstance(types, (type, tuple)) else types
     return tree_map(lambda x: func(x) if fits(x) else x, tree, is_leaf=is_leaf)
 
@@ -266,7 +267,7 @@ def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) 
 
 
 class SequenceKey(NamedTuple):
-    """The place of a part in a list or tuple."""
+    """A child's index in a list or tuple."""
 
     idx: int
 
@@ -274,12 +275,12 @@ class SequenceKey(NamedTuple):
         return f"[{self.idx!r}]"
 
     def get(self, tree: Any) -> Any:
-        """That part of a tree."""
+        """That child of a tree."""
         return tree[self.idx]
 
 
 class MappingKey(NamedTuple):
-    """The key of a part in a dict."""
+    """A child's key in a dict."""
 
     key: Any
 
@@ -287,12 +288,12 @@ class MappingKey(NamedTuple):
         return f"[{self.key!r}]"
 
     def get(self, tree: Any) -> Any:
-        """That part of a tree."""
+        """That child of a tree."""
         return tree[self.key]
 
 
 class GetAttrKey(NamedTuple):
-    """The field of a part in a named tuple."""
+    """A child's field in a named tuple."""
 
     name: str
 
@@ -300,12 +301,12 @@ class GetAttrKey(NamedTuple):
         return f".{self.name}"
 
     def get(self, tree: Any) -> Any:
-        """That part of a tree."""
+        """That child of a tree."""
         return getattr(tree, self.name)
 
 
 def keystr(kp: Iterable[Any]) -> str:
-    """A path as a text, "['a'][0]"."""
+    """A path as text, such as "['a'][0]"."""
     return "".join(map(str, kp))
 
 
@@ -320,7 +321,7 @@ def _keys(tree: Any, node: _Node) -> list[Any]:
 
 
 def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
-    """tree_flatten(), with the path of each leaf: (path, leaf)."""
+    """tree_flatten() with (path, leaf) for each leaf."""
     pairs: list[tuple[tuple[Any, ...], Any]] = []
 
     def walk(tree: Any, path: tuple[Any, ...]) -> None:
@@ -336,7 +337,7 @@ def tree_flatten_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[t
 
 
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[tuple[Any, ...], Any]]:
-    """The leaves in order, each with its path."""
+    """The leaves in order, as (path, leaf)."""
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 

@@ -1,4 +1,4 @@
-"""Further names of torch.utils._pytree: how its own nodes are taken apart, and specs as JSON."""
+"""Further names of torch.utils._pytree: flatten functions of Python's containers, and specs as JSON."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Parts = tuple[list[Any], Any]
 
 
 class KeyEntry(Protocol):
-    """A step of a path: SequenceKey, MappingKey, GetAttrKey or one of a program's own."""
+    """A step of a path: SequenceKey, MappingKey, GetAttrKey or a user-defined one."""
 
     def __hash__(self) -> int: ...
     def __eq__(self, other: object) -> bool: ...
 
 
 def tree_is_leaf(tree: Any, is_leaf: Any = None) -> bool:
-    """Whether it is a leaf."""
+    """Whether tree is a leaf."""
     return pytree._is_leaf(tree, is_leaf)
 
 
@@ -46,7 +46,7 @@ def is_namedtuple(obj: Any) -> bool:
 
 
 def is_structseq_class(cls: Any) -> bool:
-    """Whether a class is one of C's named tuples, as time.struct_time."""
+    """Whether a class is one of C's named tuples, such as time.struct_time."""
     return (
         isinstance(cls, type) and cls.__base__ is tuple and isinstance(getattr(cls, "n_fields", None), int)
         and isinstance(getattr(cls, "n_sequence_fields", None), int)
@@ -64,7 +64,7 @@ def is_structseq(obj: Any) -> bool:
 
 
 def _register_pytree_node(cls: Any, flatten_fn: Any, unflatten_fn: Any, **options: Any) -> None:
-    """register_pytree_node(), under its older name."""
+    """The older name of register_pytree_node()."""
     pytree.register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
@@ -77,7 +77,7 @@ def _deregister_pytree_node(cls: Any) -> None:
 
 
 def tree_map_only_(types: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Any = None) -> Any:
-    """tree itself, after func(leaf) for each leaf of the types."""
+    """Applies func to the leaves of these types, in place, and returns tree."""
     pytree.tree_map_only(types, func, tree, is_leaf)
     return tree
 
@@ -98,8 +98,8 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
 
 
 def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: Any = None) -> list[Any] | None:
-    """A value for each leaf of treespec: those of tree, of which a leaf stands for all below it. None where tree has
-    another structure."""
+    """A value for each leaf of treespec. A leaf of tree counts for all leaves below it. None if the structures
+    differ."""
     if tree_is_leaf(tree, is_leaf):
         return [tree] * treespec.num_leaves
     if treespec.is_leaf():
@@ -200,8 +200,7 @@ def _schema(spec: TreeSpec) -> dict[str, Any]:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A spec as JSON, in PyTorch's form. NotImplementedError for nodes that were registered without a
-    serialized_type_name."""
+    """A spec as JSON in PyTorch's form. NotImplementedError for nodes registered without a serialized_type_name."""
     if protocol not in (None, 1):
         raise ValueError(f"treespec_dumps: protocol 1, not {protocol}")
     return json.dumps([1, _schema(treespec)])
@@ -222,7 +221,7 @@ def _spec(schema: dict[str, Any]) -> TreeSpec:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The spec that treespec_dumps() wrote, or PyTorch's."""
+    """The spec from JSON of treespec_dumps() or PyTorch."""
     version, schema = json.loads(serialized)
     if version != 1:
         raise ArgumentError(f"treespec_loads: protocol 1, not {version}")
@@ -230,5 +229,5 @@ def treespec_loads(serialized: str) -> TreeSpec:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """A spec as a text."""
+    """A spec as text."""
     return repr(treespec)

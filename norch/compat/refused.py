@@ -1,4 +1,4 @@
-"""Names of PyTorch that can be imported, but raise NotImplementedError with the reason when they are called."""
+"""Names of PyTorch that can be imported, but raise NotImplementedError with the reason when called."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def refused(module: str, why: str, names: str) -> Any:
-    """The names of a module, each a function, or where it begins with a capital a class, that raises
-    NotImplementedError when it is called. No instance of such a class exists, so that isinstance() is False."""
+    """A module's names, which raise NotImplementedError when called: functions, or classes for names with a capital
+    letter. The classes have no instances, so that isinstance() is False."""
     return tuple(_refused(f"{module}.{name}", name, why) for name in names.split())
 
 

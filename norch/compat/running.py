@@ -1,4 +1,4 @@
-"""Runs programs as python runs them: with their arguments, their folder first in sys.path, as the module __main__."""
+"""Runs programs as python does: as the module __main__, with their arguments and their folder first in sys.path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def _main(**names: Any) -> dict[str, Any]:
-    """A new module __main__, which processes that are started find by its __file__."""
+    """A new module __main__; child processes find it by its __file__."""
     module = ModuleType("__main__")
     vars(module).update(__builtins__=__builtins__, __annotations__={}, **names)
     sys.modules["__main__"] = module

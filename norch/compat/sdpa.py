@@ -1,4 +1,4 @@
-"""Which kernel of attention PyTorch may take: norch has one for each case, so that a choice changes no result."""
+"""PyTorch's choice of attention kernels. norch has one kernel for each case, so the choice changes no result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class SDPBackend(IntEnum):
-    """PyTorch's kernels of scaled_dot_product_attention."""
+    """PyTorch's kernels for scaled_dot_product_attention."""
 
     ERROR = -1
     MATH = 0
@@ -21,7 +21,7 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends: Any = None, set_priority: bool = False, **enable: bool) -> Iterator[None]:
-    """Does nothing, in a `with` statement or as a decorator; backends.cuda.sdp_kernel(enable_flash=...) is the same.
+    """Does nothing, as a context or a decorator; backends.cuda.sdp_kernel(enable_flash=...) is the same.
 
     >>> from norch.nn.attention import SDPBackend, sdpa_kernel
     >>> with sdpa_kernel(SDPBackend.MATH):
@@ -31,7 +31,7 @@ def sdpa_kernel(backends: Any = None, set_priority: bool = False, **enable: bool
 
 
 class SDPAParams(NamedTuple):
-    """The arguments of an attention, of which backends.cuda.can_use_flash_attention() and its like are asked."""
+    """The arguments of an attention, for backends.cuda.can_use_flash_attention() and its like."""
 
     query: Any
     key: Any

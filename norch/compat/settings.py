@@ -1,5 +1,4 @@
-"""Settings, questions and checks that programs ask of PyTorch itself, by its names: those that change no result are
-kept, the others act."""
+"""Settings, queries and checks by PyTorch's names. Settings that would change no result are only stored."""
 
 from __future__ import annotations
 
@@ -22,19 +21,19 @@ _values = {"interop": 1, "warn_always": False, "warn_only": False}
 
 
 def get_num_interop_threads() -> int:
-    """The number last set, at first 1: norch runs one operation at a time."""
+    """The number last set, or 1: norch runs one operation at a time."""
     return _values["interop"]
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Kept for get_num_interop_threads()."""
+    """Has no effect; get_num_interop_threads() returns it."""
     if not isinstance(num, int) or num < 1:
         raise RuntimeError(f"set_num_interop_threads: expected a positive number, got {num!r}")
     _values["interop"] = num
 
 
 def set_warn_always(b: bool) -> None:
-    """Kept for is_warn_always_enabled(); Python's filters decide how often norch's warnings are seen."""
+    """Has no effect; Python's filters decide how often warnings are shown."""
     _values["warn_always"] = bool(b)
 
 
@@ -43,12 +42,12 @@ def is_warn_always_enabled() -> bool:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: norch computes with denormal numbers."""
+    """Returns False: norch always computes with denormal numbers."""
     return False
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """As use_deterministic_algorithms(): 0 or "default" for False, 1 ("warn") and 2 ("error") for True."""
+    """use_deterministic_algorithms(): 0 or "default" for False, 1 ("warn") and 2 ("error") for True."""
     names = {"default": 0, "warn": 1, "error": 2}
     mode = names.get(debug_mode, debug_mode) if isinstance(debug_mode, str) else debug_mode
     if mode not in (0, 1, 2):
@@ -57,38 +56,38 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0, or after use_deterministic_algorithms(True) 2, or 1 if it was to warn only."""
+    """0, or 2 after use_deterministic_algorithms(True), or 1 with warn_only."""
     if not norch.are_deterministic_algorithms_enabled():
         return 0
     return 1 if is_deterministic_algorithms_warn_only_enabled() else 2
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """What use_deterministic_algorithms() was last given as warn_only."""
+    """The warn_only last given to use_deterministic_algorithms()."""
     return bool(backends._settings.warn_only)
 
 
 def is_inference_mode_enabled() -> bool:
-    """False: norch.inference_mode() is no_grad(), and marks no tensors."""
+    """False: norch.inference_mode() is no_grad() and marks no tensors."""
     return False
 
 
 def set_default_tensor_type(t: Any, /) -> None:
-    """Sets the default dtype by a tensor type, as norch.DoubleTensor or "torch.DoubleTensor"."""
+    """Sets the default dtype by a tensor type such as norch.DoubleTensor or "torch.DoubleTensor"."""
     name = t if isinstance(t, str) else getattr(t, "__name__", str(t))
     kinds = {f"{kind}Tensor": dtype for dtype, kind in TYPES.items()}
     if (short := name.rpartition(".")[2]) not in kinds:
-        raise TypeError(f"set_default_tensor_type: {t!r} is no type of tensors")
+        raise TypeError(f"set_default_tensor_type: {t!r} is not a tensor type")
     norch.set_default_dtype(getattr(norch, kinds[short]))
 
 
 def is_storage(obj: Any, /) -> bool:
-    """Whether it is what Tensor.storage() or Tensor.untyped_storage() gives."""
+    """Whether obj came from Tensor.storage() or Tensor.untyped_storage()."""
     return isinstance(obj, (Storage, TypedStorage))
 
 
 def get_device_module(device: Any = None) -> ModuleType:
-    """norch.cpu or norch.cuda, of a device, or of the accelerator of the machine."""
+    """norch.cpu or norch.cuda for a device, by default for this machine's accelerator."""
     if device is None:
         device = norch.accelerator.current_accelerator() or "cpu"
     return getattr(norch, norch.device(device).type)
@@ -164,14 +163,14 @@ def _check_with(error_type: type[Exception], cond: Any, message: Callable[[], st
 
 
 def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None) -> None:
-    """Raises error_type with message() unless all elements of cond, a tensor of bools, are True."""
+    """Raises error_type with message() unless all elements of the bool tensor cond are True."""
     if not isinstance(cond, norch.Tensor) or cond.dtype is not norch.bool:
         raise TypeError(f"_check_tensor_all: expected a tensor of bools, got {getattr(cond, 'dtype', type(cond))}")
     _check_with(error_type, bool(cond.all()), message)
 
 
 def _check_tensor_all(cond: Any, message: Callable[[], str] | None = None) -> None:
-    """_check() of all elements."""
+    """_check() on all elements."""
     _check_tensor_all_with(RuntimeError, cond, message)
 
 
@@ -181,16 +180,16 @@ def _check_is_size(i: int, message: Callable[[], str] | None = None, *, max: int
 
 
 def _assert_async(input: Any, assert_msg: str = "") -> None:  # noqa: A002
-    """Raises RuntimeError unless the one element of a tensor is not 0."""
+    """Raises RuntimeError if a one-element tensor is 0."""
     if not bool(input):
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
 def _shape_as_tensor(input: Any) -> Any:  # noqa: A002
-    """The sizes of a tensor, as a tensor of int64."""
+    """The sizes of a tensor as an int64 tensor."""
     return norch.tensor(list(input.shape), dtype=norch.int64)
 
 
 def _has_compatible_shallow_copy_type(input: Any, other: Any) -> bool:  # noqa: A002
-    """Whether both are tensors with elements."""
+    """Whether both are tensors with memory."""
     return input.device.type == other.device.type

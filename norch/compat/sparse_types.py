@@ -1,4 +1,4 @@
-"""Names of torch.sparse of older scripts: FloatTensor(...) and the others of its kind, and a context of checks."""
+"""torch.sparse's names of older scripts: FloatTensor(...) and its siblings, and a context for checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..tensor import Tensor
 
 
 class _SparseType(type):
-    """A callable that makes sparse tensors of one dtype: of indices, values and a size, or of sizes."""
+    """A callable that makes sparse tensors of one dtype, from indices, values and a size, or from sizes."""
 
     dtype: Any
 
@@ -32,7 +32,7 @@ for _dtype, _kind in TYPES.items():
 
 
 class check_sparse_tensor_invariants(ContextDecorator):  # noqa: N801
-    """A setting of PyTorch: norch always checks the indices that it is given."""
+    """PyTorch's setting, stored only: norch always checks indices."""
 
     _is_enabled = False
 
@@ -41,7 +41,7 @@ class check_sparse_tensor_invariants(ContextDecorator):  # noqa: N801
 
     @classmethod
     def is_enabled(cls) -> bool:
-        """What was set."""
+        """The stored setting."""
         return cls._is_enabled
 
     @classmethod

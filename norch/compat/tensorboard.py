@@ -1,4 +1,4 @@
-"""``norch.utils.tensorboard``: SummaryWriter on the package tensorboardX, which is imported when a writer is made."""
+"""``norch.utils.tensorboard``: SummaryWriter on tensorboardX, which is imported when a writer is made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ publish(globals(), name="norch.utils.tensorboard")
 
 
 class SummaryWriter:
-    """tensorboardX.SummaryWriter(*args, **options), whose methods take tensors, too: add_scalar, add_histogram, ...
+    """tensorboardX.SummaryWriter(*args, **options) whose methods also take tensors: add_scalar, add_histogram, ...
 
     ImportError without tensorboardX.
 
@@ -26,7 +26,7 @@ class SummaryWriter:
         self._writer = _package("SummaryWriter").SummaryWriter(*args, **options)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_writer":  # of a writer that was not made
+        if name == "_writer":  # __init__ failed
             raise AttributeError(name)
         attribute = getattr(self._writer, name)
         if not callable(attribute):
@@ -55,7 +55,7 @@ def _package(needed_by: str) -> Any:
 
 
 def _summary(name: str) -> Any:
-    """A function of torch.utils.tensorboard.summary: it makes what a writer's file gets."""
+    """A function of torch.utils.tensorboard.summary, which makes a record for the writer's file."""
 
     def summary(*args: Any, **options: Any) -> Any:
         return getattr(_package(name).summary, name)(*_arrays(args), **_arrays(options))
@@ -69,5 +69,5 @@ for _name in "audio custom_scalars histogram hparams image mesh pr_curve scalar 
 
 
 def _arrays(tree: Any) -> Any:
-    """Tensors as arrays of NumPy, bfloat16 as float32."""
+    """Converts tensors to NumPy arrays, bfloat16 to float32."""
     return tree_map_only(Tensor, lambda x: (x.float() if x.dtype.name == "bfloat16" else x).numpy(force=True), tree)

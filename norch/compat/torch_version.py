@@ -1,4 +1,4 @@
-"""``norch.torch_version``: TorchVersion, the version of a PyTorch as a text that compares as versions do."""
+"""``norch.torch_version``: TorchVersion, a version string that compares as versions do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .._package.typing import Any
 
 __all__ = ["TorchVersion"]
 
-# PEP 440, "Appendix B", without the separators that only old versions have
+# PEP 440, "Appendix B", without the separators of old versions
 _FORM = (
     r"v?(?:(?P<epoch>\d+)!)?(?P<release>\d+(?:\.\d+)*)(?:[-_.]?(?P<pre>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?P<n>\d*))?"
     r"(?:[-_.]?(?P<post>post|rev|r)[-_.]?(?P<m>\d*)|-(?P<k>\d+))?(?:[-_.]?(?P<dev>dev)[-_.]?(?P<d>\d*))?"
@@ -17,14 +17,14 @@ _FIRST, _LAST = (-1,), (1,)
 
 
 def _key(version: Any) -> tuple[Any, ...]:
-    """What versions are ordered by; ValueError for a text that is none."""
+    """The sort key of a version; ValueError if the text is not a version."""
     if not isinstance(version, str):
         version = ".".join(str(part) for part in version) if isinstance(version, (tuple, list)) else str(version)
     import re
 
     match = re.fullmatch(_FORM, version.strip(), re.IGNORECASE)
     if match is None:
-        raise ValueError(f"{version!r} is no version")
+        raise ValueError(f"{version!r} is not a version")
     part = match.groupdict()
     release = tuple(map(int, part["release"].split(".")))
     while release[-1:] == (0,):
@@ -42,9 +42,9 @@ def _key(version: Any) -> tuple[Any, ...]:
 
 
 class TorchVersion(str):
-    """A version of PyTorch: a str that compares with others, and with tuples of numbers, as versions do.
+    """A version of PyTorch: a str that compares with strings and tuples of numbers as versions do.
 
-    A text that is no version is compared as text.
+    A text that is not a version is compared as text.
 
     >>> from norch.torch_version import TorchVersion
     >>> TorchVersion("2.13.0+norch") >= "2.6", TorchVersion("2.13.0+norch") > (2, 2)
@@ -53,7 +53,7 @@ class TorchVersion(str):
 
     @property
     def release(self) -> tuple[int, ...]:
-        """Its numbers."""
+        """The version's numbers."""
         return tuple(int(part) for part in self.partition("+")[0].split(".") if part.isdigit())
 
 

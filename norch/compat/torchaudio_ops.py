@@ -1,4 +1,4 @@
-"""Operators of torchaudio, which are C++ in torchaudio: the loops of its filters."""
+"""torchaudio's operators in C++: the loops of its filters."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .operators import COMPOSITE, REGISTERED, Operation
 
 
 def _lfilter_core_loop(input_signal_windows: Tensor, a_coeffs_flipped: Tensor, padded_output_waveform: Tensor) -> None:
-    """Writes y[t] = x[t] - sum of a[k] y[t - k] into the waveform (batch, channels, time + order - 1), whose first
-    order - 1 elements are there; x (batch, channels, time), a (channels, order), the last first."""
+    """Writes y[t] = x[t] - sum of a[k] y[t - k] to the waveform (batch, channels, time + order - 1), whose first order
+    - 1 elements are given; x (batch, channels, time), a (channels, order), the last coefficient first."""
     order = a_coeffs_flipped.shape[1]
     coefficients = a_coeffs_flipped.t()[None].permute(0, 2, 1)
     for t in range(input_signal_windows.shape[2]):
@@ -22,8 +22,7 @@ def _lfilter_core_loop(input_signal_windows: Tensor, a_coeffs_flipped: Tensor, p
 def _overdrive_core_loop(
     waveform: Tensor, temp: Tensor, last_in: Tensor, last_out: Tensor, output_waveform: Tensor
 ) -> None:
-    """Writes half of the waveform and 0.75 of temp, less what does not change, into output_waveform (channels,
-    time)."""
+    """Writes half the waveform plus 0.75 of temp, without its constant part, to output_waveform (channels, time)."""
     for t in range(waveform.shape[-1]):
         last_out.copy_(temp[:, t] - last_in + 0.995 * last_out)
         last_in.copy_(temp[:, t])
@@ -31,7 +30,7 @@ def _overdrive_core_loop(
 
 
 def is_align_available() -> bool:
-    """False: forced_align() is not computed."""
+    """False: norch has no forced_align()."""
     return False
 
 

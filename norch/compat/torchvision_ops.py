@@ -1,8 +1,8 @@
-"""Operators of torchvision, which are C++ in torchvision and compositions of norch's operations here: boxes that do not
-overlap (nms), features under regions of interest (roi_align, roi_pool, ps_roi_align), deform_conv2d.
+"""torchvision's operators in C++, composed of norch's operations here: non-maximum suppression of boxes (nms), features
+of regions of interest (roi_align, roi_pool, ps_roi_align), deform_conv2d.
 
 Definitions: He et al., "Mask R-CNN" (2017), Girshick, "Fast R-CNN" (2015), Dai et al., "R-FCN" (2016) and "Deformable
-Convolutional Networks" (2017); details as torchvision's kernels for the CPU have them.
+Convolutional Networks" (2017); details follow torchvision's CPU kernels.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .operators import COMPOSITE, REGISTERED, Operation
 
 
 def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """Indices of boxes (N, 4) by falling score, without those that overlap one before them by more than a part of their
-    union."""
+    """Indices of boxes (N, 4) by falling score, without boxes whose intersection over union with an earlier one exceeds
+    the threshold."""
     if dets.ndim != 2 or dets.shape[1] != 4:
         raise ShapeError(f"nms: expected boxes of shape (N, 4), got {tuple(dets.shape)}")
     if tuple(scores.shape) != (len(dets),):
@@ -42,7 +42,7 @@ def nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
 
 def _at(image: Tensor, y: Tensor, x: Tensor) -> Tensor:
-    """Values of image (C, H, W) at places y, x of one shape, interpolated: (C, ...); 0 a pixel and more outside."""
+    """Values of image (C, H, W) interpolated at y, x, which have one shape: (C, ...); 0 at a pixel or more outside."""
     height, width = image.shape[1:]
     outside = (y < -1) | (y > height) | (x < -1) | (x > width)
     y, x = y.clamp(min=0), x.clamp(min=0)
@@ -57,7 +57,7 @@ def _at(image: Tensor, y: Tensor, x: Tensor) -> Tensor:
 
 
 def _samples(start: float, size: float, count: int, each: int) -> list[float]:
-    """Places of `each` samples in each of count bins from start on."""
+    """The positions of `each` samples in each of count bins from start on."""
     return [start + i * size + (j + 0.5) * size / each for i in range(count) for j in range(each)]
 
 
@@ -79,7 +79,7 @@ def _sampled(
     wide: int,
     ratio: int,  # noqa: A002
 ) -> Tensor:
-    """Means of the samples in each bin of a region: (C, high, wide)."""
+    """The mean of the samples in each bin of a region: (C, high, wide)."""
     batch, x1, y1, x2, y2 = roi
     left, top = x1 * scale - offset, y1 * scale - offset
     width, height = x2 * scale - offset - left, y2 * scale - offset - top
@@ -101,7 +101,7 @@ def roi_align(
     input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,  # noqa: A002
     sampling_ratio: int, aligned: bool,
 ) -> Tensor:  # fmt: skip
-    """Means of interpolated features in the bins of regions (batch, x1, y1, x2, y2): (K, C, height, width)."""
+    """Mean interpolated features in the bins of regions (batch, x1, y1, x2, y2): (K, C, height, width)."""
     offset, least = (0.5, -math.inf) if aligned else (0.0, 1.0)
     results = [
         _sampled(input, roi, spatial_scale, offset, least, pooled_height, pooled_width, sampling_ratio)
@@ -111,7 +111,7 @@ def roi_align(
 
 
 def _position_sensitive(found: Tensor, high: int, wide: int) -> Tensor:
-    """Of (C * high * wide, high, wide), for each bin the channels that are its own: (C, high, wide)."""
+    """Selects each bin's own channels from (C * high * wide, high, wide): (C, high, wide)."""
     each = found.reshape(-1, high, wide, high, wide)
     i, j = norch.meshgrid(norch.arange(high), norch.arange(wide), indexing="ij")
     return each[:, i, j, i, j]
@@ -125,7 +125,7 @@ def ps_roi_align(
     pooled_width: int,
     sampling_ratio: int,  # noqa: A002
 ) -> tuple[Tensor, Tensor]:
-    """roi_align() of the channels that belong to each bin, and their numbers."""
+    """roi_align() of each bin's own channels, and their indices."""
     high, wide = pooled_height, pooled_width
     results = [
         _position_sensitive(_sampled(input, roi, spatial_scale, 0.5, -math.inf, high, wide, sampling_ratio), high, wide)
@@ -138,7 +138,7 @@ def ps_roi_align(
 
 
 def _bins(start: int, size: float, count: int, limit: int) -> list[tuple[int, int]]:
-    """First and last index, exclusive, of each bin, within an axis."""
+    """The first index and the end of each bin, within an axis."""
     return [
         (min(max(math.floor(i * size) + start, 0), limit), min(max(math.ceil((i + 1) * size) + start, 0), limit))
         for i in range(count)
@@ -146,7 +146,7 @@ def _bins(start: int, size: float, count: int, limit: int) -> list[tuple[int, in
 
 
 def _round(value: float) -> int:
-    return math.floor(abs(value) + 0.5) * (1 if value >= 0 else -1)  # as C's round()
+    return math.floor(abs(value) + 0.5) * (1 if value >= 0 else -1)  # like C's round()
 
 
 def roi_pool(
@@ -156,7 +156,7 @@ def roi_pool(
     pooled_height: int,
     pooled_width: int,  # noqa: A002
 ) -> tuple[Tensor, Tensor]:
-    """Maxima of features in the bins of regions, (K, C, height, width), and their indices in a channel, -1 of an empty
+    """Maxima of features in the bins of regions, (K, C, height, width), and their indices in a channel, -1 for an empty
     bin."""
     height, width = input.shape[2:]
     values, places = [], []
@@ -188,7 +188,7 @@ def deform_conv2d(
     stride_h: int, stride_w: int, pad_h: int, pad_w: int, dil_h: int, dil_w: int,
     n_weight_grps: int, n_offset_grps: int, use_mask: bool,
 ) -> Tensor:  # fmt: skip
-    """A convolution that takes its inputs at places that offset (N, 2 * groups * kh * kw, oh, ow) moves."""
+    """A convolution whose input positions are moved by offset (N, 2 * groups * kh * kw, oh, ow)."""
     batch, channels, height, width = input.shape
     outputs, _, kh, kw = weight.shape
     oh, ow = offset.shape[2:]
@@ -213,7 +213,7 @@ def deform_conv2d(
 
 
 def _inside(image: Tensor, y: Tensor, x: Tensor) -> Tensor:
-    """Values of image (C, H, W) at y, x, interpolated with zeros around it."""
+    """Values of image (C, H, W) interpolated at y, x, with zeros around it."""
     height, width = image.shape[1:]
     top, left = y.detach().floor(), x.detach().floor()
     total: Any = 0
@@ -228,7 +228,7 @@ def _inside(image: Tensor, y: Tensor, x: Tensor) -> Tensor:
 
 
 def _cuda_version() -> int:
-    """-1: none of them is compiled for CUDA."""
+    """-1: nothing is compiled for CUDA."""
     return -1
 
 

@@ -1,8 +1,8 @@
-"""The graph of a call, of the classes that PyTorch's tracer gives: torch.jit._get_trace_graph, which counters of
-operations and printers of models read. Nothing is compiled, and the graph cannot run: norch.fx has one that can.
+"""The graph of a call in the classes of PyTorch's tracer: torch.jit._get_trace_graph, which operation counters and
+model printers read. The graph cannot run: norch.fx has one that can.
 
-A node for each call of a function that gives tensors, as the operator that it is in PyTorch (aten.py), inside of
-modules and of the functions that PyTorch writes in Python. What a program reads of shapes leaves no nodes.
+Each call that returns tensors, inside modules and PyTorch's Python functions too, is a node with PyTorch's operator
+(aten.py). Reading a shape leaves no node.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SCALARS = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat1
             "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
             "complex64": "ComplexFloat", "complex128": "ComplexDouble"}  # fmt: skip
 _KINDS = {bool: "BoolType", int: "IntType", float: "FloatType", str: "StringType", type(None): "NoneType"}
-_FIELDS = {bool: "i", int: "i", float: "f", str: "s"}  # of a constant, as Node.kindOf() names them
+_FIELDS = {bool: "i", int: "i", float: "f", str: "s"}  # a constant's type as Node.kindOf() names it
 
 
 class Type:
-    """The type of a Value. shown: how it prints; of a tensor also its sizes, strides, dtype and device."""
+    """The type of a Value. shown: its text; tensors also have sizes, strides, dtype and device."""
 
     def __init__(self, kind: str, shown: str, like: Tensor | None = None, element: Type | None = None) -> None:
         self._kind, self._shown, self._element = kind, shown, element
@@ -86,7 +86,7 @@ def _type_of(value: Any) -> Type:
 
 
 class Value:
-    """What a node gives. node(): that node."""
+    """An output of a node. node(): that node."""
 
     def __init__(self, node: Node, value: Any, number: int) -> None:
         self._node, self._type, self._number = node, _type_of(value), number
@@ -108,7 +108,7 @@ class Value:
         return self._type.kind() == "TensorType" and self._type.sizes() is not None
 
     def toIValue(self) -> Any:  # noqa: N802
-        """The value of a constant, None for others."""
+        """The value of a constant, else None."""
         return self._constant
 
     def __str__(self) -> str:
@@ -179,7 +179,7 @@ class Node:
 
 
 class Graph:
-    """Nodes in the order of the calls. inputs(): what was given, and the parameters and buffers."""
+    """Nodes in call order. inputs(): the arguments, parameters and buffers."""
 
     def __init__(self) -> None:
         self._nodes: list[Node] = []
@@ -202,7 +202,7 @@ class Graph:
         return self._return
 
     def value(self, node: Node, thing: Any) -> Value:
-        """A further output of a node."""
+        """Adds an output to a node."""
         self._number += 1
         node._outputs.append(new := Value(node, thing, self._number))
         return new
@@ -224,12 +224,12 @@ here = _Here()
 
 
 class Tracing(TorchFunctionMode):
-    """Makes a graph of the calls within. It is what torch._C._get_tracing_state() gives meanwhile."""
+    """Records the graph of the calls in the context. torch._C._get_tracing_state() returns it meanwhile."""
 
     def __init__(self, inputs: list[Tensor]) -> None:
         self.graph, self.scopes = Graph(), list[str]()
-        self._values: dict[int, tuple[Any, Value]] = {}  # by the id of a tensor, which is kept
-        self._recurrent: list[str | None] = []  # of each layer that runs, the scope of its first call
+        self._values: dict[int, tuple[Any, Value]] = {}  # by id; the tensor is kept, so the id stays valid
+        self._recurrent: list[str | None] = []  # for each running recurrent layer, the scope of its first call
         for x in inputs:
             if id(x) not in self._values:
                 self._values[id(x)] = x, self.graph.value(self.graph._param, x)
@@ -259,7 +259,7 @@ class Tracing(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self._recurrent:  # which is one operator
+        if self._recurrent:  # a recurrent layer is one operator
             self._recurrent[-1] = self._recurrent[-1] or self.current_scope()
             return func(*args, **kwargs)
         if getattr(func, "__name__", "") in aten.COMPOSED:
@@ -269,7 +269,7 @@ class Tracing(TorchFunctionMode):
             finally:
                 super().__exit__()
         inputs = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        for x in inputs:  # before the call, which may write them
+        for x in inputs:  # before the call, which may write to them
             self._read(x)
         result = func(*args, **kwargs)
         if any(isinstance(x, Tensor) for x in pytree.tree_leaves(result)):
@@ -279,7 +279,7 @@ class Tracing(TorchFunctionMode):
         return result
 
     def add(self, kind: str, arguments: Any, result: Any, scope: str) -> None:
-        """A node for a call."""
+        """Adds a node for a call."""
         node = Node(kind, scope)
         node._inputs = [self._argument(x, scope) for x in arguments]
         self.graph._nodes.append(node)
@@ -303,7 +303,7 @@ class Tracing(TorchFunctionMode):
         return self.graph.value(node, x)
 
     def _read(self, x: Tensor) -> Value:
-        if id(x) not in self._values:  # made outside of the calls
+        if id(x) not in self._values:  # made outside of the traced calls
             node = Node("prim::Constant", self.current_scope(), {"value": x})
             self.graph._nodes.append(node)
             self._values[id(x)] = x, self.graph.value(node, x)
@@ -328,7 +328,7 @@ class Tracing(TorchFunctionMode):
         self.add(f"aten::{module.mode.lower()}", inputs, tuple(pytree.tree_leaves(result)), scope)
 
 
-# Operators that give a list.
+# Operators that return a list.
 _LISTS = frozenset(f"aten::{name}" for name in "chunk split unbind tensor_split hsplit vsplit dsplit meshgrid".split())
 
 
@@ -341,7 +341,7 @@ def _get_trace_graph(
     return_inputs: bool = False,
     _return_inputs_states: bool = False,
 ) -> Any:
-    """(the Graph of f(*args, **kwargs), its result), and with return_inputs the tensors that it was given.
+    """(the Graph of f(*args, **kwargs), its result), and with return_inputs the input tensors.
 
     >>> graph, y = norch.jit._get_trace_graph(norch.nn.Linear(3, 2), norch.ones(4, 3))
     >>> [node.kind() for node in graph.nodes()], list(graph.outputs())[0].type().sizes()

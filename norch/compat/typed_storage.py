@@ -1,4 +1,4 @@
-"""TypedStorage: what ``x.storage()`` returns. untyped_storage() gives the bytes themselves."""
+"""TypedStorage, the result of ``x.storage()``. untyped_storage() returns the bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UntypedStorage = Storage
 
 
 class TypedStorage:
-    """All elements behind a tensor, in the order in which they lie in memory. Writing to it changes the tensor.
+    """All elements in a tensor's memory, in memory order. Writing to it changes the tensor.
 
     >>> x = norch.arange(4.0).view(2, 2).T
     >>> x.storage().tolist(), x[1:].storage().size()
@@ -25,7 +25,7 @@ class TypedStorage:
         self, x: Any = None, *, wrap_storage: Storage | None = None, dtype: Any = None, device: Any = None,
         _internal: bool = False,
     ):  # fmt: skip
-        """Of a tensor x, or of bytes and the dtype that they are seen as. TypeError for neither, both or a device."""
+        """From a tensor x, or from bytes and a dtype. TypeError for neither, both, or a device."""
         if (x is None) == (wrap_storage is None) or (dtype is None) != (wrap_storage is None) or device is not None:
             raise TypeError("TypedStorage: takes a tensor, or wrap_storage and dtype, and no device")
         if wrap_storage is None:
@@ -34,12 +34,12 @@ class TypedStorage:
 
     @property
     def dtype(self) -> DType:
-        """That of the tensor."""
+        """The tensor's dtype."""
         return self._elements.dtype
 
     @property
     def device(self) -> Device:
-        """Where the elements lie."""
+        """The device of the memory."""
         return self._elements.device
 
     @property

@@ -1,4 +1,4 @@
-"""``norch.types``: the names that annotations of programs for PyTorch use."""
+"""``norch.types``: names for annotations of programs written for PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``norch.utils.weak``: weak references to objects by identity, as a tensor's == does not compare two of them."""
+"""``norch.utils.weak``: weak references compared by identity, since == of tensors compares elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WeakRef = weakref.ref
 
 
 class WeakIdRef(weakref.ref[Any]):
-    """A weak reference that is equal to another to the same object."""
+    """A weak reference that equals others to the same object."""
 
     __slots__ = ("_id",)
 
@@ -32,7 +32,7 @@ class WeakIdRef(weakref.ref[Any]):
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor; called, it gives the tensor or None."""
+    """A weak reference to a tensor; calling it returns the tensor or None."""
 
     def __init__(self, tensor: Any) -> None:
         self.ref = weakref.ref(tensor)
@@ -42,7 +42,7 @@ class TensorWeakRef:
 
 
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
-    """A dict whose keys are compared by identity, and kept only while something else refers to them."""
+    """A dict with keys compared by identity and held weakly."""
 
     def __init__(self, dict: Any = None, ref_type: Any = WeakIdRef) -> None:  # noqa: A002
         self.data: Any = {}
@@ -63,7 +63,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def __contains__(self, key: Any) -> bool:
         try:
             return self.ref_type(key) in self.data
-        except TypeError:  # no weak reference to it can be made
+        except TypeError:  # the object does not support weak references
             return False
 
     def __iter__(self) -> Iterator[Any]:
@@ -73,7 +73,7 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
         return sum(1 for _ in self)
 
     def copy(self) -> Any:
-        """Another dict of the same keys and values."""
+        """A copy with the same keys and values."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy

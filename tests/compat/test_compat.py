@@ -200,7 +200,7 @@ def test_parts_of_trees() -> None:
     assert pytree.tree_map(lambda a, b: a + b, {"a": 1, "b": 2}, {"b": 20, "a": 10}) == {"a": 11, "b": 22}
     assert pytree.tree_leaves([(1, 2), 3], is_leaf=lambda x: type(x) is tuple) == [(1, 2), 3]
     for rest in ([1], (1, 2), [1, 2, 3], {"a": 1}):
-        with pytest.raises(ValueError, match="has not the structure"):
+        with pytest.raises(ValueError, match="does not have the structure"):
             pytree.tree_map(max, [1, 2], rest)
     with pytest.raises(ValueError, match="3 leaves for a tree of 2"):
         pytree.tree_unflatten([1, 2, 3], pytree.tree_structure([0, 0]))

@@ -64,7 +64,7 @@ def test_settings_are_kept() -> None:
             norch.set_default_tensor_type(norch.FloatTensor)
             norch.set_default_tensor_type(kind)
             assert norch.ones(1).dtype is norch.float64
-        with pytest.raises(TypeError, match="no type of tensors"):
+        with pytest.raises(TypeError, match="not a tensor type"):
             norch.set_default_tensor_type("torch.Nonsense")
     finally:
         norch.set_default_dtype(before)

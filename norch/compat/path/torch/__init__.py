@@ -1,7 +1,7 @@
-"""norch in the place of PyTorch: `import torch` gives norch. This is no build of PyTorch.
+"""norch in place of PyTorch: `import torch` imports norch.
 
-It is found by processes that a program run by `python -m norch` starts, and it is all that the distribution
-torch 2.13.0+norch holds. To undo that: pip uninstall torch.
+Child processes of a program run by `python -m norch` find this package. It is all of the distribution torch
+2.13.0+norch; `pip uninstall torch` removes it.
 """
 
 import importlib
