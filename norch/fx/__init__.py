@@ -1,5 +1,5 @@
-"""``norch.fx``: programs as graphs, as in PyTorch. symbolic_trace() runs a module on proxies and records
-each use of them as a node. A GraphModule computes such a graph; `code` is the Python code by which it does.
+"""``norch.fx``: programs as graphs, as in PyTorch. symbolic_trace() runs a module on proxies and records each use of
+them as a node. A GraphModule computes a graph; `code` is its Python code.
 
 >>> class Scaled(norch.nn.Module):
 ...     def __init__(self):

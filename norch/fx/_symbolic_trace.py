@@ -1,4 +1,4 @@
-"""Tracing: runs a module, or a function, on proxies, and gives the graph of what it does with them."""
+"""Tracing: runs a module or function on proxies and records the graph of what it does with them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from .graph_module import GraphModule
 from .node import BASE_TYPES, _assert, map_aggregate
 from .proxy import ParameterProxy, Proxy, TraceError, TracerBase
 
-_wrapped: dict[tuple[int, str], dict[str, Any]] = {}  # the globals that hold a function to be kept as one call
+_wrapped: dict[tuple[int, str], dict[str, Any]] = {}  # by (id of globals, name): the globals of a wrapped function
 
 
 def wrap(fn_or_name: Any) -> Any:
-    """Makes a trace keep calls of a function of the calling module as one node, and not run it on proxies. Called at
-    the top of a module with a function or its name ("len" of Python too), or as a decorator. Returns the argument."""
+    """Makes a trace keep each call of a function of the calling module as one node instead of running it on proxies.
+    Call it at module level with a function or its name (also "len" of Python), or use it as a decorator. Returns the
+    argument."""
     if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise TypeError(f"wrap: expected a function or the name of one, not {type(fn_or_name).__name__}")
+        raise TypeError(f"wrap: expected a function or its name, not {type(fn_or_name).__name__}")
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     frame = sys._getframe(1)
     if frame.f_code.co_name != "<module>":
@@ -41,8 +42,8 @@ def wrap(fn_or_name: Any) -> Any:
 
 
 class Tracer(TracerBase):
-    """Traces a module into a graph. is_leaf_module(), which subclasses may replace, decides which modules are one call;
-    so are functions of autowrap_modules and autowrap_functions."""
+    """Traces a module into a graph. is_leaf_module(), which subclasses may override, decides which modules stay one
+    call; functions of autowrap_modules and autowrap_functions do too."""
 
     def __init__(
         self,
@@ -61,29 +62,29 @@ class Tracer(TracerBase):
     # ---- what subclasses may change ------------------------------------------------------------------------------
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a call of a module is one node: those of norch.nn, but for Sequential."""
+        """Whether a call of a module is one node: true for the modules of norch.nn except Sequential."""
         return m.__module__.startswith(("norch.nn.", "torch.nn.")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
-        """The dotted name of a submodule; NameError for a module that is none."""
+        """The dotted name of a submodule; NameError for another module."""
         found = self._paths.get(id(mod)) or next((name for name, m in self.root.named_modules() if m is mod), None)
         if found is None:
             raise NameError("module is not installed as a submodule")
         return found
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """What stands for a call of a module: a node, or what its forward gives on proxies."""
+        """Calls a module: a node, or the result of its forward on proxies."""
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
             return self.create_proxy("call_module", path, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """What stands for a parameter that a module reads."""
+        """The value of a parameter that a module reads."""
         return parameter_proxy_cache.get(attr, attr_val)
 
     def create_arg(self, a: Any) -> Any:
-        """Parameters, buffers and submodules become attributes, other tensors constants of the module."""
+        """Parameters, buffers and submodules become attributes; other tensors become constants of the module."""
         if isinstance(a, Tensor) and not isinstance(a, Proxy):
             found = self._tensors.get(id(a))
             if found is None:
@@ -91,7 +92,7 @@ class Tracer(TracerBase):
                 while hasattr(self.root, name := f"_tensor_constant{number}"):
                     number += 1
                 if a.grad_fn is not None:
-                    raise TraceError("a tensor that is computed from parameters outside the trace cannot be a constant")
+                    raise TraceError("a tensor computed from parameters outside the trace cannot be a constant")
                 setattr(self.root, name, a)
                 found = self._tensors[id(a)] = name
                 self._kept.append(a)
@@ -103,7 +104,7 @@ class Tracer(TracerBase):
     # ---- the trace -----------------------------------------------------------------------------------------------
 
     def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
-        """The graph of a module or of a function. concrete_args: values of arguments, which then are no proxies."""
+        """The graph of a module or function. concrete_args: values of arguments, used instead of proxies."""
         _override.begin()
         if isinstance(root, Module):
             self.root, function = root, type(root).forward
@@ -155,7 +156,7 @@ class Tracer(TracerBase):
         return list(value) if isinstance(value, (list, tuple)) else [_Rest(value.node, self)]
 
     def _replace(self, function: Any, restore: list[Callable[[], None]]) -> None:
-        """Lets calls of modules, parameters and wrapped functions come here."""
+        """Redirects calls of modules, reads of parameters and wrapped functions to this tracer."""
         original, thread, seen = Module.__call__, get_ident(), set[int]()
 
         def set_global(names: dict[str, Any], name: str, x: Any) -> None:
@@ -225,12 +226,12 @@ _MISSING = object()
 
 
 class _Rest(Proxy):
-    """All arguments of *args."""
+    """The proxy of *args."""
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A GraphModule that computes what a module or a function does, along the branches taken in this trace. TraceError
-    if a branch depends on the value of a tensor.
+    """A GraphModule that computes a module or function, along the branches taken in this trace. TraceError if a branch
+    depends on a tensor's value.
 
     concrete_args: values of arguments by name, which become constants of the graph.
     """

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from .node import BASE_TYPES, Node, has_side_effect, map_arg, path_of
 
-# How calls of functions of operator are written.
+# The operator's symbol in code for functions of the module operator.
 MAGIC = {
     "eq": "{} == {}", "ne": "{} != {}", "lt": "{} < {}", "gt": "{} > {}", "le": "{} <= {}", "ge": "{} >= {}",
     "pos": "+{}", "neg": "-{}", "invert": "~{}", "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}",
@@ -29,25 +29,25 @@ has_side_effect(operator.setitem)
 
 
 class PythonCode(NamedTuple):
-    """The code of a graph, and the names that it uses."""
+    """The code of a graph, and the globals that it uses."""
 
     src: str
     globals: dict[str, Any]
 
 
 class CodeGen:
-    """How a graph is written as a function."""
+    """Writes a graph as a function."""
 
 
 class _Names:
-    """Names that are used once."""
+    """Makes unique names."""
 
     def __init__(self) -> None:
         self.of: dict[Any, str] = {}
         self.used: set[str] = set()
 
     def new(self, candidate: str, owner: Any = None) -> str:
-        """A name like candidate; the same one for the same owner."""
+        """A unique name like candidate; always the same for one owner."""
         if owner is not None and id(owner) in self.of:
             return self.of[id(owner)]
         candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate) or "_"
@@ -111,7 +111,7 @@ class Graph:
 
     @property
     def owning_module(self) -> Any:
-        """The GraphModule that has it, or None."""
+        """The GraphModule that owns the graph, or None."""
         return self._owning_module
 
     @owning_module.setter
@@ -124,11 +124,11 @@ class Graph:
         return _Nodes(self)
 
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, and of a target unless that is None."""
+        """The nodes of a kind, with this target unless it is None."""
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
     def output_node(self) -> Node:
-        """The output."""
+        """The output node."""
         return next(iter(reversed(self.nodes)))
 
     # ---- new nodes -----------------------------------------------------------------------------------------------
@@ -136,11 +136,11 @@ class Graph:
     def create_node(
         self, op: str, target: Any, args: Any = None, kwargs: Any = None, name: str | None = None, type_expr: Any = None
     ) -> Node:
-        """A new node at the place of insertion, the end unless in inserting_before() or inserting_after()."""
+        """A new node at the insertion point: the end, unless inserting_before() or inserting_after() moved it."""
         if not isinstance(args, (tuple, list, type(None))):
-            raise TypeError(f"create_node: args are a tuple, not {type(args).__name__}")
+            raise TypeError(f"create_node: args must be a tuple, not {type(args).__name__}")
         if not isinstance(kwargs, (dict, type(None))):
-            raise TypeError(f"create_node: kwargs are a dict, not {type(kwargs).__name__}")
+            raise TypeError(f"create_node: kwargs must be a dict, not {type(kwargs).__name__}")
         named = self._names.new(name if name is not None else _name_of(target))
         node = Node(self, named, op, target, args or (), kwargs or {}, type_expr)
         self._insert(node)
@@ -172,18 +172,18 @@ class Graph:
         return self.create_node("call_module", module_name, args, kwargs, None, type_expr)
 
     def output(self, result: Any, type_expr: Any = None) -> Node:
-        """What the function returns."""
+        """The function's return value."""
         return self.create_node("output", "output", (result,), None, None, type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A copy of a node of this or another graph, arg_transform applied to the nodes among its arguments."""
+        """Copies a node of this or another graph; arg_transform maps the nodes in its arguments."""
         args, kwargs = map_arg((node.args, node.kwargs), arg_transform)
         copied = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         copied.meta = copy.copy(node.meta)
         return copied
 
     def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
-        """Copies the nodes of g that val_map does not have, and puts them there. Returns what the output returns."""
+        """Copies the nodes of g that val_map lacks, and adds them to it. Returns the mapped output value."""
         for node in g.nodes:
             if node in val_map:
                 continue
@@ -196,11 +196,11 @@ class Graph:
     # ---- changes -------------------------------------------------------------------------------------------------
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """New nodes come before n (None: at the beginning), for good or within a with statement."""
+        """Moves the insertion point before n (None: to the beginning), permanently or within a with statement."""
         return self._inserting(self._root._next.prepend if n is None else n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """New nodes come behind n (None: at the end), for good or within a with statement."""
+        """Moves the insertion point after n (None: to the end), permanently or within a with statement."""
         last = [self._root._prev if n is None else n]
 
         def insert(node: Node) -> None:
@@ -222,7 +222,7 @@ class Graph:
         return until()
 
     def erase_node(self, to_erase: Node) -> None:
-        """Takes a node out. RuntimeError if it has users, or is of another graph."""
+        """Removes a node. RuntimeError if it has users or belongs to another graph."""
         if to_erase.users:
             raise RuntimeError(
                 f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} users in the graph"
@@ -237,7 +237,7 @@ class Graph:
         to_erase._change((), {})
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Erases the nodes that nothing uses and that have no effect; returns whether there were any."""
+        """Removes unused nodes without side effects; returns whether there were any."""
         self.lint()
         before = self._len
         for node in reversed(self.nodes):
@@ -247,7 +247,8 @@ class Graph:
         return self._len < before
 
     def lint(self) -> None:
-        """RuntimeError unless each node uses only nodes before it, names are unique, and the module has the targets."""
+        """Checks that nodes are used after they are defined, names are unique, and targets exist. RuntimeError if
+        not."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
@@ -295,12 +296,12 @@ class Graph:
         print("\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows))
 
     def python_code(self, root_module: str = "self", **_: Any) -> PythonCode:
-        """The function, whose first argument is root_module, as Python code, and the names that it uses."""
+        """(code, globals) of the function, whose first argument is root_module."""
         return _Writer(self, root_module).written()
 
 
 class _Reference(NamedTuple):
-    """A node in a pickle."""
+    """A reference to a node in a pickle."""
 
     number: int
 
@@ -341,7 +342,7 @@ class _Writer:
 
     def written(self) -> PythonCode:
         """The code."""
-        last: dict[Node, list[Node]] = {}  # the nodes that a node is the last to use
+        last: dict[Node, list[Node]] = {}  # {node: the nodes whose last user it is}
         used: set[Node] = set()
         for node in reversed(self.graph.nodes):
             for x in node.all_input_nodes:
@@ -367,16 +368,16 @@ class _Writer:
         return PythonCode("\n".join(["", head, *body, result, ""]), self.globals)
 
     def argument(self, node: Node) -> str:
-        """A placeholder in the list of arguments."""
+        """A placeholder in the parameter list."""
         default = f" = {self.text(node.args[0])}" if node.args else ""
         return f"{node.target}{self.annotation(node)}{default}"
 
     def annotation(self, node: Node) -> str:
-        """The type of a node, where it has one."""
+        """The type annotation of a node, if it has one."""
         return "" if node.type is None else f" : {self.global_of(node.type)}"
 
     def expression(self, node: Node) -> str:
-        """The call that a node makes."""
+        """The call of a node."""
         if node.op == "get_attr":
             return _attribute(self.root, node.target)
         if node.op == "call_module":
@@ -396,7 +397,7 @@ class _Writer:
         return f"{self.global_of(node.target)}({self.arguments(node.args, node.kwargs)})"
 
     def operand(self, x: Any) -> str:
-        """An operand, in brackets where it needs some."""
+        """An operand, in parentheses if necessary."""
         text = self.text(x)
         return f"({text})" if text[0] == "-" else text
 
@@ -425,7 +426,7 @@ class _Writer:
         return self.global_of(x)
 
     def global_of(self, x: Any) -> str:
-        """A function, a class or another object as a name that the code can use."""
+        """The name under which the code refers to a function, class or other object."""
         if x is type(None):
             return "None"
         path = path_of(x) if hasattr(x, "__name__") else ""
@@ -446,7 +447,7 @@ class _Writer:
 
 
 def _attribute(root: str, path: str) -> str:
-    """root.path, of names and numbers."""
+    """root.path; parts of the path may be numbers."""
     text = root
     for name in path.split("."):
         text = f"{text}.{name}" if name.isidentifier() else f'getattr({text}, "{name}")'

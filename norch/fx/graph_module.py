@@ -17,7 +17,7 @@ _numbers = count()
 
 
 def _copy_attr(from_module: Any, to_module: Any, target: str) -> None:
-    """Gives to_module the attribute of a dotted name of from_module, with the modules on its way."""
+    """Copies the attribute at a dotted name from one module to another, with the modules on its path."""
     *path, name = target.split(".")
     for part in path:
         source, existing = getattr(from_module, part), getattr(to_module, part, None)
@@ -47,7 +47,7 @@ def _assign_attr(found: Any, to_module: Any, target: str) -> None:
 
 
 def function_of(code: PythonCode) -> Any:
-    """The function of the code of a graph; tracebacks show its lines."""
+    """Compiles the code of a graph to a function; tracebacks show its lines."""
     name = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(keepends=True), name)
     namespace = dict(code.globals)
@@ -58,19 +58,19 @@ def function_of(code: PythonCode) -> Any:
 class GraphModule(Module):
     """A module whose forward() computes a graph. It has the submodules, parameters and buffers that the graph uses.
 
-    root: a module that has them, or a dict of them by dotted name. Call recompile() after a change of the graph; an
-    assignment to `graph` does that itself.
+    root: a module that has them, or a dict of them by dotted name. Call recompile() after changing the graph; assigning
+    `graph` does so.
     """
 
     _graph: Graph
     _code: str
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        for base in cls.__mro__:  # a class for each instance, which has its own forward
+        for base in cls.__mro__:  # each instance has its own class, with its own forward
             if base.__qualname__.endswith("GraphModuleImpl"):
                 continue
             return super().__new__(type("GraphModuleImpl", (base,), {"__module__": base.__module__}))
-        raise TypeError("no class of graph modules")
+        raise TypeError("not a GraphModule class")
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class GraphModule(Module):
         self.recompile()
 
     def recompile(self) -> PythonCode:
-        """Makes the code of the graph anew, and forward() of it."""
+        """Regenerates the code and forward() from the graph."""
         code = self._graph.python_code("self")
         self.__dict__["_code"] = code.src
         type(self).forward = function_of(code)
@@ -117,14 +117,14 @@ class GraphModule(Module):
         return self._code
 
     def print_readable(self, print_output: bool = True, **_: Any) -> str:
-        """The code as a class; prints it, too."""
+        """The code as a class; also prints it."""
         text = f"class {type(self).__name__}(norch.nn.Module):" + self._code.replace("\n", "\n    ")
         if print_output:
             print(text)
         return text
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Adds a submodule at a dotted name; False where something else is in the way."""
+        """Adds a submodule at a dotted name; False if the path is blocked."""
         *path, name = target.split(".")
         at: Any = self
         for part in path:
@@ -137,7 +137,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Deletes the submodule of a dotted name; False where there is none."""
+        """Deletes the submodule at a dotted name; False if there is none."""
         *path, name = target.split(".")
         at: Any = self
         for part in path:
@@ -204,12 +204,12 @@ def _rebuilt(cls: Any, state: Any, graph: Graph, name: str) -> GraphModule:
 
 
 def state_of(state: Any, key: str) -> Any:
-    """An entry of the state of a module."""
+    """An entry of a module's state."""
     return (state if isinstance(state, dict) else state.__dict__)[key]
 
 
 class _CodeOnlyModule(Module):
-    """A module of the given attributes, for code that gives a graph its modules back."""
+    """A module with the given attributes, from which unpickling restores a graph."""
 
     def __init__(self, body: dict[str, Any]):
         super().__init__()

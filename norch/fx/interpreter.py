@@ -1,4 +1,4 @@
-"""Interpreter: runs a graph node by node. Transformer: makes another graph of one, node by node."""
+"""Interpreter: runs a graph node by node. Transformer: rewrites a graph node by node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .proxy import GraphAppendingTracer, Proxy
 
 
 class Interpreter:
-    """Runs the graph of a module node by node; subclasses change what a kind of node does.
+    """Runs a module's graph node by node; subclasses change what a kind of node does.
 
     >>> class Named(norch.fx.Interpreter):
     ...     def call_function(self, target, args, kwargs):
@@ -43,7 +43,7 @@ class Interpreter:
         return dict(self.module.named_modules())
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """The result for these arguments. initial_env: results of nodes that are not computed."""
+        """The result for these arguments. initial_env: results of nodes that need not be computed."""
         self.env = dict(initial_env or {})
         self.args_iter = iter(args)
         for node in self.graph.nodes:
@@ -65,12 +65,12 @@ class Interpreter:
         return None
 
     def run_node(self, n: Node) -> Any:
-        """The result of a node."""
+        """Computes a node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """The next argument; of *args all that are left."""
+        """The next argument; all remaining ones for *args."""
         if target.startswith("*"):
             return list(self.args_iter)
         try:
@@ -103,7 +103,7 @@ class Interpreter:
         return args[0]
 
     def fetch_attr(self, target: str) -> Any:
-        """What the module has at a dotted name."""
+        """The attribute of the module at a dotted name."""
         value = self.module
         for i, name in enumerate(parts := target.split(".")):
             if not hasattr(value, name):
@@ -112,16 +112,16 @@ class Interpreter:
         return value
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[Any, Any]:
-        """The arguments of a node, with the results of nodes in place of these."""
+        """The arguments of a node, with nodes replaced by their results."""
         return self.map_nodes_to_values((n.args, n.kwargs), n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """args with the results of nodes in place of these."""
+        """args with nodes replaced by their results."""
         return map_arg(args, self.env.__getitem__)
 
 
 class Transformer(Interpreter):
-    """Runs the graph of a module on proxies of a new graph; subclasses change what becomes of a kind of node."""
+    """Runs a module's graph on proxies of a new graph; subclasses change how a kind of node is rewritten."""
 
     def __init__(self, module: Any):
         super().__init__(module)
@@ -145,14 +145,14 @@ class Transformer(Interpreter):
         return self.tracer.create_proxy("call_module", target, args, kwargs)
 
     def transform(self) -> GraphModule:
-        """The module of the new graph."""
+        """The module of the rewritten graph."""
         result = super().run()
         if result is not None:
             self.new_graph.output(map_arg_proxies(result))
         return GraphModule(self.module, self.new_graph)
 
     def run_node(self, n: Node) -> Any:
-        """The proxy of what stands for a node, which gets its name and meta."""
+        """The proxy that replaces a node; its node gets the name and meta."""
         result = super().run_node(n)
         if isinstance(result, Proxy):
             result.node.meta.update(n.meta)
@@ -160,7 +160,7 @@ class Transformer(Interpreter):
 
 
 def map_arg_proxies(value: Any) -> Any:
-    """A value with nodes in place of their proxies."""
+    """A value with proxies replaced by their nodes."""
     from .node import map_aggregate
 
     return map_aggregate(value, lambda x: x.node if isinstance(x, Proxy) else x)

@@ -1,4 +1,4 @@
-"""Node: one step of a graph, and its arguments."""
+"""Node: one step of a graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _side_effects: set[Any] = set()
 
 
 def has_side_effect(function: Any) -> Any:
-    """Marks a function whose calls stay in a graph although nothing uses their results. Returns it."""
+    """Marks a function as having side effects, so that its calls stay in a graph when unused. Returns it."""
     _side_effects.add(function)
     return function
 
@@ -36,7 +36,7 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
 
 
 def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
-    """a with fn(node) in place of each node in it."""
+    """a with fn(node) in place of each node."""
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
@@ -44,17 +44,17 @@ class Node:
     """One step of a graph.
 
     op        placeholder, get_attr, call_function, call_method, call_module or output
-    target    the name of an argument, an attribute, a method or a submodule, or the function
-    args, kwargs  what it is called with: numbers, texts, nodes, and containers of them
+    target    the name of an argument, attribute, method or submodule, or the function
+    args, kwargs  its arguments: numbers, texts, nodes, and containers of them
     users     the nodes that use its result
-    meta      a dict for programs
+    meta      a dict for the program's notes
     """
 
     def __init__(
         self, graph: Any, name: str, op: str, target: Any, args: Any, kwargs: Any, return_type: Any = None
     ) -> None:
         if op not in OPS:
-            raise ValueError(f"{op!r} is none of {', '.join(OPS)}")
+            raise ValueError(f"{op!r} is not one of {', '.join(OPS)}")
         if op == "call_function" and not callable(target):
             raise ValueError(f"Node [graph = {graph}, name = {name!r}] target {target!r} has to be callable")
         if op != "call_function" and not isinstance(target, str):
@@ -97,23 +97,23 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list[Node]:
-        """The nodes among its arguments, each once."""
+        """The nodes among its arguments, without duplicates."""
         return list(self._input_nodes)
 
     def update_arg(self, idx: int, arg: Any) -> None:
-        """Replaces the argument at a position."""
+        """Replaces a positional argument."""
         self.args = (*self._args[:idx], arg, *self._args[idx + 1 :])
 
     def insert_arg(self, idx: int, arg: Any) -> None:
-        """Adds an argument before a position."""
+        """Inserts an argument before a position."""
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg: Any) -> None:
-        """Replaces the argument of a name."""
+        """Replaces a keyword argument."""
         self.kwargs = {**self._kwargs, key: arg}
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Puts new_input in place of old_input among the arguments."""
+        """Replaces old_input by new_input in the arguments."""
         args, kwargs = map_arg((self._args, self._kwargs), lambda node: new_input if node is old_input else node)
         self._change(args, kwargs)
 
@@ -124,8 +124,8 @@ class Node:
         *,
         propagate_meta: bool = False,
     ) -> list[Node]:
-        """Puts replace_with in place of this node in its users, or those for which delete_user_cb says so; returns the
-        users."""
+        """Replaces this node by replace_with in its users, or in those for which delete_user_cb returns True. Returns
+        the users."""
         if propagate_meta:
             replace_with.meta.update({key: x for key, x in self.meta.items() if key not in replace_with.meta})
         users = [user for user in self.users if delete_user_cb(user)]
@@ -137,18 +137,18 @@ class Node:
 
     @property
     def next(self) -> Node:
-        """The node behind it."""
+        """The next node."""
         return self._next
 
     @property
     def prev(self) -> Node:
-        """The node before it."""
+        """The previous node."""
         return self._prev
 
     def prepend(self, x: Node) -> None:
         """Moves x, a node of the same graph, before this one."""
         if x.graph is not self.graph:
-            raise ValueError("a node cannot move into another graph; node_copy() it")
+            raise ValueError("a node cannot move to another graph; use node_copy()")
         if x is self:
             return
         x._unlink()
@@ -156,7 +156,7 @@ class Node:
         before._next, x._prev, x._next, self._prev = x, before, self, x
 
     def append(self, x: Node) -> None:
-        """Moves x behind this node."""
+        """Moves x after this node."""
         if x is not self._next:
             self._next.prepend(x)
 
@@ -166,7 +166,7 @@ class Node:
     # ---- what it is ----------------------------------------------------------------------------------------------
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it stays although nothing uses its result."""
+        """Whether it must stay when its result is unused."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
@@ -179,7 +179,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str | None:
-        """Where it was traced, if the tracer has noted it."""
+        """Where it was traced, if the tracer recorded it."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -187,7 +187,7 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def format_node(self, *_: Any, **__: Any) -> str:
-        """One line about it."""
+        """The node as one line."""
         if self.op == "output":
             return f"return {self._args[0] if self._args else None}"
         target = self.target
@@ -206,7 +206,7 @@ class Node:
 
 
 def path_of(function: Any) -> str:
-    """The name by which a function can be found: "norch.nn.functional.linear"."""
+    """The importable name of a function, such as "norch.nn.functional.linear"."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", function.__name__)
     if module == "builtins" or module is None:
         return f"builtins.{name}" if hasattr(builtins, name) else name
@@ -216,7 +216,7 @@ def path_of(function: Any) -> str:
 
 
 def _shown(x: Any) -> str:
-    """An argument in a line about a node."""
+    """An argument in format_node()."""
     if isinstance(x, tuple):
         return f"({', '.join(map(_shown, x))}{',' if len(x) == 1 else ''})"
     if isinstance(x, list):
@@ -228,7 +228,7 @@ def _shown(x: Any) -> str:
 
 @has_side_effect
 def _assert(condition: Any, message: Any) -> None:
-    """AssertionError with this message unless the condition holds: an assert that `python -O` keeps, and a trace."""
+    """Raises AssertionError unless condition. Unlike assert it stays under `python -O` and in a trace."""
     if has_torch_function_unary(condition):
         handle_torch_function(_assert, (condition,), condition, message)
     elif not condition:

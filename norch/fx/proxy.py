@@ -1,4 +1,4 @@
-"""Proxy: the result of a node that is not computed yet. What a program does with it becomes further nodes."""
+"""Proxy: stands for a node's result during tracing. Each use of it becomes a node."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .node import BASE_TYPES, Node, map_aggregate
 
 
 class TraceError(ValueError):
-    """The program needs the value of a proxy, as an `if` does."""
+    """The program needs the value of a proxy, as in an `if`."""
 
 
 class TracerBase:
-    """What makes nodes and proxies in a graph."""
+    """Makes nodes and proxies in a graph."""
 
     graph: Graph
     record_stack_traces = False
@@ -39,15 +39,15 @@ class TracerBase:
     def create_proxy(
         self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None, type_expr: Any = None, *_: Any
     ) -> Any:
-        """A new node, whose arguments are what create_arg() makes of args and kwargs, as a proxy."""
+        """A new node as a proxy; create_arg() converts args and kwargs."""
         args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
         return self.proxy(self.create_node(kind, target, args, kwargs, name, type_expr))
 
     def create_arg(self, a: Any) -> Any:
-        """a as an argument of a node; NotImplementedError for what a graph cannot hold."""
+        """a as a node's argument; NotImplementedError if a graph cannot hold it."""
         if isinstance(a, (tuple, list, dict, slice)):
             if isinstance(a, dict) and any(isinstance(key, Proxy) for key in a):
-                raise RuntimeError("a dict of a graph has no nodes as keys")
+                raise RuntimeError("a dict in a graph cannot have nodes as keys")
             if isinstance(a, slice):
                 return slice(*(self.create_arg(x) for x in (a.start, a.stop, a.step)))
             if isinstance(a, dict):
@@ -66,11 +66,11 @@ class TracerBase:
         raise NotImplementedError(f"argument of type: {type(a)}")
 
     def to_bool(self, obj: Proxy) -> bool:
-        """The truth of a proxy: TraceError."""
+        """The truth value of a proxy: raises TraceError."""
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Proxy) -> Any:
-        """An iterator over a proxy: over as many parts as the program unpacks; TraceError elsewhere."""
+        """Iterates over as many parts of a proxy as the program unpacks; otherwise TraceError."""
         frame = sys._getframe(2)
         instruction = next(item for item in get_instructions(frame.f_code) if item.offset == frame.f_lasti)
         if instruction.opname == "UNPACK_SEQUENCE":
@@ -81,12 +81,12 @@ class TracerBase:
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """The keys of a proxy, for **obj: a proxy of them."""
+        """The keys of a proxy for **obj, themselves a proxy."""
         return Attribute(obj, "keys")()
 
 
 class GraphAppendingTracer(TracerBase):
-    """A tracer of a graph that is there."""
+    """A tracer that appends to an existing graph."""
 
     def __init__(self, graph: Graph):
         begin()
@@ -94,7 +94,7 @@ class GraphAppendingTracer(TracerBase):
 
 
 class Proxy:
-    """The result of a node. Functions, methods and operators of it are nodes; its value does not exist yet."""
+    """The result of a node that was not computed yet. Functions, methods and operators on it become nodes."""
 
     def __init__(self, node: Node, tracer: TracerBase | None = None):
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
@@ -130,7 +130,7 @@ class Proxy:
         raise TraceError("whether a proxy contains something depends on its value")
 
     def __index__(self) -> int:
-        raise TraceError("a proxy cannot be an index of Python: its value does not exist yet")
+        raise TraceError("a proxy cannot be a Python index: it has no value yet")
 
     def keys(self) -> Any:
         """For **proxy."""
@@ -141,14 +141,14 @@ class Proxy:
         tracers: list[TracerBase] = []
         map_aggregate((args, kwargs or {}), lambda x: tracers.append(x.tracer) if isinstance(x, Proxy) else None)
         if any(tracer is not tracers[0] for tracer in tracers):
-            raise RuntimeError("a call has proxies of several tracers")
+            raise RuntimeError("the arguments of a call belong to several tracers")
         if is_tensor_method_or_property(orig_method):
             return tracers[0].create_proxy("call_method", orig_method.__name__, args, kwargs or {})
         return tracers[0].create_proxy("call_function", orig_method, args, kwargs or {})
 
 
 class Attribute(Proxy):
-    """An attribute of a proxy: a node when it is used, unless it is called, which is a call of the method."""
+    """An attribute of a proxy: becomes a node when used; calling it becomes a method call."""
 
     def __init__(self, root: Proxy, attr: str):
         self.root, self.attr, self.tracer = root, attr, root.tracer
@@ -166,7 +166,7 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """A parameter of the module that is traced: a node when it is used."""
+    """A parameter of the traced module: becomes a node when used."""
 
     def __init__(self, tracer: TracerBase, path: str, param: Tensor):
         self.tracer, self.path, self.param = tracer, path, param

@@ -1,4 +1,4 @@
-"""replace_pattern(): puts a graph in place of parts of another that look like a pattern."""
+"""replace_pattern(): replaces the parts of a graph that match a pattern."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .node import Node, map_arg
 
 
 class Match(NamedTuple):
-    """A part that was replaced: its last node, and the nodes that stood for those of the pattern."""
+    """A replaced part: its last node, and the nodes that matched the pattern's."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -44,7 +44,7 @@ def _matches(pattern: Any, found: Any, matched: dict[Node, Any]) -> bool:
 
 
 def _copy_nodes(graph: Graph, new: Graph, values: dict[Node, Any]) -> None:
-    """Copies the nodes of new into graph; values: {node: its copy}, to begin with that of placeholders."""
+    """Copies the nodes of new into graph. values: {node: copy}, which holds the placeholders' values at first."""
     for x in new.nodes:
         if x.op not in ("placeholder", "output"):
             values[x] = graph.node_copy(x, values.__getitem__)
@@ -53,9 +53,9 @@ def _copy_nodes(graph: Graph, new: Graph, values: dict[Node, Any]) -> None:
 def replace_pattern(
     gm: GraphModule, pattern: Callable[..., Any] | Any, replacement: Callable[..., Any] | Any
 ) -> list[Match]:
-    """Replaces each part of gm's graph that is the graph of pattern by that of replacement; both are functions, or
-    modules, of the same arguments. A part stays if a result inside of it is used elsewhere. Recompiles gm, and returns
-    the matches.
+    """Replaces each part of gm's graph that matches the graph of pattern by that of replacement. Both are functions or
+    modules with the same arguments. A part stays if a result inside it is used elsewhere. Recompiles gm and returns the
+    matches.
 
     >>> gm = norch.fx.symbolic_trace(lambda x: norch.relu(x) + 1)
     >>> _ = norch.fx.replace_pattern(gm, lambda x: norch.relu(x), lambda x: norch.sigmoid(x))
@@ -65,7 +65,7 @@ def replace_pattern(
     looked_for, new = _graph_of(pattern), _graph_of(replacement)
     last = looked_for.output_node().args[0]
     if not isinstance(last, Node) or last.op == "placeholder":
-        raise ValueError("replace_pattern: the pattern gives one result, which it computes")
+        raise ValueError("replace_pattern: the pattern must compute one result")
     inner = [x for x in looked_for.nodes if x.op not in ("placeholder", "output")]
     for owner, graph in ((pattern, looked_for), (replacement, new)):
         root = graph.owning_module if not isinstance(owner, GraphModule) else owner

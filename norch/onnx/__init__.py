@@ -1,6 +1,6 @@
-"""``norch.onnx``: models as ONNX files, by the package onnx (``pip install "norch-dl[onnx]"``).
+"""``norch.onnx``: writes models as ONNX files with the package onnx (``pip install "norch-dl[onnx]"``).
 
-_trace.py notes the library calls of the model, _calls.py has the operators of each, _graph.py writes them.
+_trace.py records the library calls of the model, _calls.py has the ONNX operators of each, _graph.py writes them.
 
 >>> norch.onnx.export(model, (x,), "model.onnx", dynamic_axes={"x": {0: "batch"}})  # doctest: +SKIP
 """
@@ -29,7 +29,7 @@ _exporting = False
 
 
 def is_in_onnx_export() -> bool:
-    """Whether export() runs the model."""
+    """Whether export() is running the model."""
     return _exporting
 
 
@@ -43,7 +43,7 @@ def _package(name: str) -> Any:
 
 
 class ONNXProgram:
-    """A model that was exported.
+    """An exported model.
 
     model_proto   the onnx.ModelProto
     """
@@ -52,7 +52,7 @@ class ONNXProgram:
         self.model_proto = model_proto
 
     def save(self, destination: str | PathLike[str] | Any) -> None:
-        """Writes the file: to a path, or to a binary file that is open."""
+        """Writes the file to a path or an open binary file."""
         data = self.model_proto.SerializeToString()
         if hasattr(destination, "write"):
             destination.write(data)
@@ -60,7 +60,7 @@ class ONNXProgram:
             Path(destination).write_bytes(data)
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
-        """The outputs for inputs of the model, computed by the package onnxruntime, in a flat list."""
+        """Runs the model on these inputs by onnxruntime; the outputs in a flat list."""
         from .. import from_numpy
 
         runtime = _package("onnxruntime")
@@ -114,15 +114,16 @@ def export(
 ) -> ONNXProgram:
     """Writes what model(*args, **kwargs) computes as an ONNX model, to f unless it is None, and returns it.
 
-    model: a Module, which runs in eval mode, several times if there are dynamic axes. args: its inputs, a tuple or one
-    tensor; tensors in tuples, lists and dicts are inputs of their own. Parameters and buffers keep their names of
-    state_dict(). opset_version: 18 to 23; by default 18. dynamic_axes {name of an input: {axis: name of the size}} or
-    dynamic_shapes (PyTorch's, by argument of forward()): sizes that may differ when the file is run; what the program
+    model: a Module, run in eval mode, several times if there are dynamic axes. args: its inputs, a tuple or one tensor;
+    each tensor in tuples, lists and dicts is an input. Parameters and buffers keep the names of state_dict().
+    opset_version: 18 (the default) to 23. dynamic_axes {name of an input: {axis: name of the size}}, or PyTorch's
+    dynamic_shapes by argument of forward(): sizes that may differ when the file is run; what the program computes from
+    x.shape stays dynamic. verify: runs the file by onnxruntime and compares.
     computes of x.shape stays dynamic. verify: the file is run by onnxruntime, and compared.
 
-    OnnxExporterError for what has no operator in ONNX, with the line of the program: random numbers, values that
-    decide what is computed, shapes that depend on values, writes to parts of tensors; for tensors of 2 GB and more; and
-    for options that norch does not know. PyTorch's other options have no effect. ImportError without the package onnx.
+    OnnxExporterError, with the line of the program, for operations without an ONNX operator: random numbers, control
+    flow that depends on values, shapes that depend on values, writes to parts of tensors; also for 2 GB of tensors and
+    for unknown options. PyTorch's other options have no effect. ImportError without the package onnx.
     """
     global _exporting
     _refuse_options(
@@ -186,7 +187,7 @@ def _verify(program: ONNXProgram, model: Any, args: Any, kwargs: Any, modes: Any
 
 
 class _Inputs:
-    """The inputs of a model: tensors by name, and which of their axes are dynamic."""
+    """The inputs of a model: named tensors and their dynamic axes."""
 
     def __init__(self, model: Any, args: Any, kwargs: Any, names: Any, axes: Any, shapes: Any):
         self.model, self.args, self.axes = model, args, axes
@@ -218,7 +219,7 @@ class _Inputs:
                 self._declare(i, flat[place])
 
     def _declare(self, i: int, axes: Any) -> None:
-        """Makes axes of tensor i dynamic."""
+        """Declares axes of tensor i dynamic."""
         x, declared = self.tensors[i], self.dynamic.setdefault(self.names[i], {})
         pairs = axes.items() if isinstance(axes, Mapping) else enumerate(axes or ())
         for axis, dim in pairs:
@@ -235,7 +236,7 @@ class _Inputs:
             declared[axis] = name
 
     def _flat_shapes(self, shapes: Any) -> list[Any]:
-        """The entry of dynamic_shapes of each leaf."""
+        """The dynamic_shapes entry of each leaf."""
         flat: list[Any] = []
 
         def walk(value: Any, shape: Any) -> None:
@@ -255,7 +256,7 @@ class _Inputs:
         return flat
 
     def resized(self, sizes: dict[str, int]) -> list[Any]:
-        """The tensors with other dynamic sizes: their elements, repeated."""
+        """The inputs with other dynamic sizes, made by repeating their elements."""
         from .. import arange
 
         result = []
@@ -287,8 +288,8 @@ def _paths(before: str, value: Any) -> list[str]:
 
 
 class _Makers(TorchFunctionMode):
-    """Notes what is computed of the tensors that the program makes, as of positions: a trace of its own misses calls
-    that get no input."""
+    """Adds tensors that the program creates, by arange() or zeros(), to the trace, which itself sees only calls with an
+    input."""
 
     def __init__(self, trace: Trace):
         self.trace = trace
@@ -300,7 +301,7 @@ class _Makers(TorchFunctionMode):
 
 
 def _traced(model: Any, inputs: _Inputs, sizes: dict[str, int]) -> tuple[Trace, list[Any], Any]:
-    """A trace with these sizes; the values of the outputs, and the outputs."""
+    """A trace with these sizes, its output values, and the outputs."""
     from ..func import functional_call
 
     resized = inputs.resized(sizes)
@@ -317,12 +318,12 @@ def _traced(model: Any, inputs: _Inputs, sizes: dict[str, int]) -> tuple[Trace, 
 def _check_outputs(results: list[Any]) -> None:
     for x in results:
         if not isinstance(x, _handle.Handle):
-            raise OnnxExporterError(f"onnx.export: the model returns {type(x).__name__}; outputs are tensors")
+            raise OnnxExporterError(f"onnx.export: the model returns {type(x).__name__}, but outputs must be tensors")
 
 
 def _traces(model: Any, inputs: _Inputs) -> tuple[list[Any], Symbols]:
-    """Traces for the given sizes, with each dynamic size changed alone, twice, and with all changed. Sizes of 1 are not
-    used, as they broadcast; where sizes plus 1 do not fit a model, multiples are tried."""
+    """Traces with the given sizes, with each dynamic size changed alone, twice, and with all changed. No size is 1,
+    which would broadcast. If sizes plus 1 do not fit the model, multiples are tried."""
     base = {name: max(size, 2) for name, size in inputs.symbols.items()}
     failed: Exception | None = None
     for grown in (lambda size, i: size + i, lambda size, i: size * (i + 1)) if base else (lambda size, i: size,):
@@ -350,7 +351,7 @@ def _model_proto(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opse
     unknown = sorted({*inputs.axes} - {*inputs.names, *names, *_output_names(traced[0][2])})
     if unknown:
         raise ArgumentError(
-            f"onnx.export: dynamic_axes names {', '.join(unknown)}, which is no input or output; inputs are "
+            f"onnx.export: dynamic_axes names {', '.join(unknown)}, which is not an input or output; inputs are "
             f"{', '.join(inputs.names)}"
         )
     names = names[: len(values)] + _output_names(traced[0][2])[len(names) :]
@@ -384,7 +385,7 @@ def _model_proto(onnx: Any, model: Any, inputs: _Inputs, output_names: Any, opse
 
 
 def _output_names(out: Any) -> list[str]:
-    """Names of outputs: their keys where the model returns a dict, else output, or output_0, output_1 ..."""
+    """Names of the outputs: the keys if the model returns a dict, else output, or output_0, output_1 ..."""
     if isinstance(out, Mapping):
         out = {key: value for key, value in out.items() if value is not None}
         return _paths("", out)

@@ -23,7 +23,7 @@ ENTRIES["ternary_into"] = lambda g, out, into, op, a, b, c: _into(g, out, into, 
 
 
 def _into(g: Any, out: Any, into: Any, name: str) -> str:
-    """What an in-place operation computes, in the shape of what it writes to, whose dtype `out` has."""
+    """The result of an in-place operation, in the shape of its target; `out` has the target's dtype."""
     return g.node("Expand", name, g.ints(into.shape)) if into.ndim else name
 
 
@@ -98,14 +98,14 @@ def _reshape(g: Any, out: Any, x: Any, *rest: Any) -> str:
 
 @entry("positions")
 def _positions(g: Any, out: Any, x: Any) -> str:
-    """The numbers of elements, in the shape of x."""
+    """The index of each element, in the shape of x."""
     counts = [math.prod(sizes) for sizes in zip(*(g.each(size) for size in x.shape))] if x.ndim else [1]
     return g.reshape(g.arange(merged(counts)), x.shape)
 
 
 @entry("put")
 def _put(g: Any, out: Any, x: Any, at: Any, values: Any) -> str:
-    """x with values at these positions."""
+    """x with values at these indices."""
     minus_one = g.number_list([-1])
     flat, places, cast_values = (g.node("Reshape", each, minus_one) for each in (x, at, g.cast(values, x.dtype)))
     return g.reshape(g.node("ScatterElements", flat, places, cast_values, axis=0), x.shape)
@@ -176,13 +176,13 @@ def _narrow(g: Any, out: Any, x: Any, dim: int, start: Any, length: Any) -> str:
 
 @entry("region")
 def _region(g: Any, out: Any, x: Any, index: Any) -> str:
-    """Slices, then what removes axes, then what adds some."""
+    """Slices, then removes axes, then adds some."""
     parts = [list(part) for part in zip(*g.indices())]
     used = sum(1 for part in parts if part[0] is not None and part[0] is not Ellipsis)
     if not any(part[0] is Ellipsis for part in parts):
         parts.append([Ellipsis])
     name, axis, removed, added = x.name, 0, [], []
-    place = 0  # in the result
+    place = 0  # axis of the result
     for part in parts:
         first = part[0]
         if first is Ellipsis:
@@ -204,7 +204,7 @@ def _region(g: Any, out: Any, x: Any, index: Any) -> str:
 
 
 def _moved(g: Any, name: Any, ndim: int, start: int, end: int) -> str:
-    """One axis moved."""
+    """Moves one axis."""
     order = list(range(ndim))
     order.insert(end, order.pop(start))
     return name if order == sorted(order) else g.node("Transpose", name, perm=order)
@@ -267,7 +267,7 @@ def _linear(g: Any, out: Any, x: Any, weight: Any, bias: Any, epilogue: int) -> 
 
 
 def _named(like: Any, name: str) -> Any:
-    """The Ref of another value of the same shape and dtype."""
+    """The Ref of another value with the same shape and dtype."""
     result = object.__new__(type(like))
     for slot in type(like).__slots__:
         setattr(result, slot, getattr(like, slot))
@@ -298,7 +298,7 @@ def _attention(
         return g.node("MatMul", g.node("Softmax", scores, axis=-1), v)
     hidden, last = g.scalar(-math.inf, q.dtype), g.number_list([-1])
     added = g.node("Where", mask, g.scalar(0, q.dtype), hidden) if mask.kind == "b" else mask.name
-    blind = g.node("Equal", g.node("ReduceMax", added, last, keepdims=1), hidden)  # a row that sees nothing gives 0
+    blind = g.node("Equal", g.node("ReduceMax", added, last, keepdims=1), hidden)  # a row without visible keys gives 0
     scores = g.node("Add", scores, g.node("Where", blind, g.scalar(0, q.dtype), added))
     seen = g.node("MatMul", g.node("Softmax", scores, axis=-1), v)
     return g.node("Where", blind, g.scalar(0, q.dtype), seen)

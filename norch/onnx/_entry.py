@@ -1,6 +1,6 @@
-"""The ONNX operators of each library call: one entry a call, a function of the graph, the results (Refs) and the
-arguments of the call (Refs, numbers, and Sizes), which gives the names of the results; "" is a result that the file
-cannot have. A call without an entry is refused by its name and the line of the program."""
+"""The table of ONNX operators: one function for each library call, which takes the graph, the results (Refs) and the
+arguments (Refs, numbers and Sizes), and returns the names of the results; "" for a result that ONNX does not have. A
+call without an entry is refused, with its name and the line of the program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ENTRIES: dict[str, Callable[..., Any]] = {}
 
 
 def entry(*names: str) -> Callable[[Any], Any]:
-    """Decorates the function of library calls."""
+    """Decorates the function for these library calls."""
 
     def declare(function: Any) -> Any:
         ENTRIES.update(dict.fromkeys(names, function))
@@ -21,5 +21,5 @@ def entry(*names: str) -> Callable[[Any], Any]:
 
 
 def merged(values: Sequence[Any]) -> Any:
-    """The value if it is the same in all traces, else the tuple of them."""
+    """The value if all traces have the same, else the tuple of them."""
     return values[0] if all(value == values[0] for value in values) else tuple(values)

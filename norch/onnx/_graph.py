@@ -1,8 +1,8 @@
-"""An ONNX graph of the library calls of several traces (_trace.py): nodes, initializers, and sizes.
+"""Builds an ONNX graph from the library calls of several traces (_trace.py): nodes, initializers and sizes.
 
-A size that is the same in all traces is a number of the file; any other is computed there from the shapes of the inputs
-by the formula that gives it in all traces. A constant that differs between traces is rebuilt from such sizes: full of
-one number, a range, or a mask that depends on column - row, which is what zeros(), arange() and triu() give.
+A size that is the same in all traces is written as a number. Any other is computed in the graph from the shapes of the
+inputs, by a formula that gives it in all traces. A constant that differs between traces is rebuilt from such sizes: it
+is full of one number, a range, or a mask that depends on column - row, as zeros(), arange() and triu() give.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import _calls, _indices, _layers  # noqa: F401 (their entries)
 from ._entry import ENTRIES, merged
 from ._trace import VIEWS, Call, OnnxExporterError, Symbols, Trace, Value, numbers_in
 
-# The element types of ONNX (TensorProto.DataType) by norch's names.
+# ONNX's element types (TensorProto.DataType) by norch's names.
 TYPES = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
     "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15, "bfloat16": 16,
@@ -27,7 +27,7 @@ Size = int | tuple[int, ...]  # a size, or one for each trace where they differ
 
 
 class Ref:
-    """A value for the rules of calls: its name in the graph, its dtype (a code) and its shape, of Sizes."""
+    """A value as the functions for calls see it: its name in the graph, dtype (a code) and shape, of Sizes."""
 
     __slots__ = ("dtype", "example", "name", "ndim", "number", "shape")
 
@@ -50,7 +50,7 @@ class Ref:
 
 
 class Graph:
-    """An ONNX graph that is being made."""
+    """An ONNX graph under construction."""
 
     def __init__(
         self, onnx: Any, traces: list[Trace], symbols: Symbols, inputs: dict[str, int], opset: int, folds: bool
@@ -60,19 +60,19 @@ class Graph:
         self.initializers: dict[str, Any] = {}
         self.names: dict[int, str] = {number: name for name, number in inputs.items()}
         self.taken = set(inputs)
-        self.calls: tuple[Call, ...] = ()  # those whose rule runs, one of each trace
-        self.factors: dict[str, Any] = {}  # x, weight and bias of results of linear()
+        self.calls: tuple[Call, ...] = ()  # the call being written, in each trace
+        self.factors: dict[str, Any] = {}  # x, weight and bias of each result of linear()
         self._constants = {
             value.number for value in traces[0].values if value.call is None and value.number not in inputs.values()
         }
-        self.axes: dict[str, tuple[str, int]] = {}  # the input and axis of each symbol
+        self.axes: dict[str, tuple[str, int]] = {}  # the input and axis that define each symbol
         self._ints: dict[Any, str] = {}
         self._bytes = 0
 
     # ---- names and nodes ---------------------------------------------------------------------------------------------
 
     def fresh(self, base: str) -> str:
-        """A name that no other value has."""
+        """A name that is not used yet."""
         name, i = base, 0
         while name in self.taken:
             i += 1
@@ -81,27 +81,27 @@ class Graph:
         return name
 
     def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
-        """Adds a node; the name of its result, or a list of several. Inputs are names or Refs; "" for none."""
+        """Adds a node. Returns the name of its result, or a list of names. Inputs are names or Refs; "" for none."""
         names = [self.fresh(op.lower()) for _ in range(outputs)]
         input_names = [x.name if isinstance(x, Ref) else x for x in inputs]
         self.nodes.append(self.onnx.helper.make_node(op, input_names, names, name=names[0], **attributes))
         return names[0] if outputs == 1 else names
 
     def step_of(self, op: str, dtype: int, ndim: int) -> Any:
-        """The body of a Scan: op of the state and a slice, each with ndim axes, is the next state and the output."""
+        """The body of a Scan: op(state, slice), both with ndim axes, is the next state and the output."""
         helper, shape = self.onnx.helper, [None] * ndim
         state, part, new, kept = (helper.make_tensor_value_info(n, self.type_of(dtype), shape) for n in "abcd")
         nodes = [helper.make_node(op, ["a", "b"], ["c"]), helper.make_node("Identity", ["c"], ["d"])]
         return helper.make_graph(nodes, op.lower(), [state, part], [new, kept])
 
     def initializer(self, tensor: Any, base: str) -> str:
-        """A tensor of the file."""
+        """Adds a tensor to the file."""
         name = self.fresh(base)
         size = tensor._numel * lib.norch_dtype_size(tensor._dtype)
         self._bytes += size
         if self._bytes >= LIMIT:
             raise OnnxExporterError(
-                f"onnx.export: the tensors of the model need {self._bytes} bytes and more; an ONNX file holds less "
+                f"onnx.export: the tensors of the model need at least {self._bytes} bytes; an ONNX file holds less "
                 "than 2 GB, and norch writes no external data"
             )
         self.initializers[name] = self.onnx.TensorProto(
@@ -110,7 +110,7 @@ class Graph:
         return name
 
     def type_of(self, dtype: int) -> int:
-        """The element type of ONNX of a dtype."""
+        """The ONNX element type of a dtype."""
         return TYPES[DTYPES[dtype].name]
 
     def scalar(self, value: float, dtype: int) -> str:
@@ -118,7 +118,7 @@ class Graph:
         return self._constant((), [value], dtype)
 
     def indices(self) -> list[tuple[Any, ...]]:
-        """The index of region(), of each trace, as a tuple."""
+        """The index of region() in each trace, as a tuple."""
         listed = [call.arguments[1] for call in self.calls]
         return [item if type(item) is tuple else (item,) for item in listed]
 
@@ -153,7 +153,7 @@ class Graph:
             if formula is None:
                 raise OnnxExporterError(
                     f"onnx.export: {self.call.name} at {self.call.line} computes {size} of dynamic sizes "
-                    f"{self.symbols.of} by a formula that is not found; give an axis a fixed size"
+                    f"{self.symbols.of} by a formula that export() does not find; give an axis a fixed size"
                 )
             terms, constant, divisor = formula
             total = ""
@@ -186,11 +186,11 @@ class Graph:
         )
 
     def each(self, size: Size) -> list[int]:
-        """A size in each trace."""
+        """The size in each trace."""
         return list(size) if isinstance(size, tuple) else [size] * len(self.traces)
 
     def text_of(self, size: Size) -> Any:
-        """A size for the declaration of an input or output: a number or a name."""
+        """A size in the declaration of an input or output: a number or a name."""
         if type(size) is int:
             return size
         formula = self.symbols.formula(size)  # type: ignore[arg-type]
@@ -204,13 +204,13 @@ class Graph:
     # ---- what rules use ----------------------------------------------------------------------------------------------
 
     def cast(self, x: Any, dtype: int) -> str:
-        """A Ref in another dtype."""
+        """Casts a Ref to another dtype."""
         if x.dtype != dtype and not x.ndim and x.name in self.initializers and x.kind in "fiub":
             return self._constant((), [x.example.item()], dtype)
         return x.name if x.dtype == dtype else self.node("Cast", x, to=self.type_of(dtype))
 
     def reshape(self, x: Any, shape: Any) -> str:
-        """A value in a shape of Sizes; a single dynamic size is left to ONNX."""
+        """Reshapes to Sizes; if one is dynamic, ONNX infers it."""
         sizes = list(shape)
         dynamic = [i for i, size in enumerate(sizes) if type(size) is not int]
         if len(dynamic) == 1 and 0 not in sizes:
@@ -218,7 +218,7 @@ class Graph:
         return self.node("Reshape", x, self.ints(sizes), **({"allowzero": 1} if 0 in sizes else {}))
 
     def part(self, x: Any, axis: int, start: Any, stop: Any, step: int = 1) -> str:
-        """x[start:stop:step] along an axis; bounds are cut as Python cuts them, by ONNX too."""
+        """x[start:stop:step] along an axis; ONNX clips bounds as Python does."""
         least = -(1 << 63) if step < 0 else 0
         first = start if start is not None else (1 << 62 if step < 0 else 0)
         last = stop if stop is not None else (least if step < 0 else 1 << 62)
@@ -229,23 +229,23 @@ class Graph:
 
     @property
     def call(self) -> Call:
-        """The call whose rule runs, in the first trace."""
+        """The call being written, in the first trace."""
         return self.calls[0]
 
     def where(self, condition: str, a: str, b: str, dtype: int) -> str:
-        """The node Where; of bools what gives the same, as onnxruntime has no kernel for them."""
+        """Where; for bools an equivalent, since onnxruntime has no kernel for them."""
         if dtype != constants["BOOL"]:
             return self.node("Where", condition, a, b)
         return self.node("Or", self.node("And", condition, a), self.node("And", self.node("Not", condition), b))
 
     def refuse(self, why: str) -> Any:
-        """Raises for the call whose rule runs."""
+        """Raises for the call being written."""
         raise OnnxExporterError(f"onnx.export: {self.call.name} at {self.call.line} {why}")
 
     # ---- constants ---------------------------------------------------------------------------------------------------
 
     def ref(self, values: list[Value]) -> Ref:
-        """The Ref of a value of each trace; constants become initializers when they are first used."""
+        """The Ref of a value, given for each trace; a constant becomes an initializer when it is first used."""
         number = values[0].number
         if number not in self.names:
             name, tensor = values[0].name, values[0].tensor
@@ -267,8 +267,8 @@ class Graph:
         ref = ref or self._band(arrays, dtype, shape)
         if not ref:
             raise OnnxExporterError(
-                f"onnx.export: a tensor that is used at {values[0].line} is made of dynamic sizes in a way that is not "
-                f"found (its shapes: {', '.join(map(str, shapes))}), or holds random numbers; register it as a buffer"
+                f"onnx.export: a tensor used at {values[0].line} depends on dynamic sizes in an unknown way "
+                f"(its shapes: {', '.join(map(str, shapes))}), or holds random numbers; register it as a buffer"
             )
         return ref
 
@@ -285,7 +285,7 @@ class Graph:
         return number and self._expanded(self.node("Reshape", number, self.number_list([])), shape)
 
     def _number(self, values: tuple[float, ...], dtype: int) -> str:
-        """Numbers of several traces that sizes give: c * f(size), where f is x, 1 / x, or the square root of either."""
+        """A number that differs between traces: c * f(size), where f is x, 1 / x, or the square root of either."""
         if all(value == int(value) for value in values if math.isfinite(value)) and math.isfinite(sum(values)):
             ints = tuple(int(value) for value in values)
             if self.symbols.formula(ints) is not None:
@@ -341,8 +341,8 @@ class Graph:
         return ""
 
     def _positions(self, lines: list[Any], size: Size) -> tuple[Any, list[Any]]:
-        """What makes positions along an axis, and the positions: i, or i // d where d equal elements follow each other,
-        or i % m where they repeat."""
+        """(what computes positions along an axis, the positions): i, or i // d where each value is repeated d times, or
+        i % m where the values repeat with period m."""
         ranges = [(line == line).cumsum() - 1 for line in lines]
         changes = [int((line != line[0]).argmax()) for line in lines]
         if all(d > 1 for d in changes):
@@ -356,7 +356,7 @@ class Graph:
         return lambda: self.arange(size), ranges
 
     def _band(self, arrays: list[Any], dtype: int, shape: list[Any]) -> str:
-        """One number where column - row >= k, and another elsewhere."""
+        """A mask: one number where column - row >= k, another elsewhere."""
         if len(shape) < 2:
             return ""
         largest = max(arrays, key=lambda array: array.size)
@@ -388,7 +388,7 @@ class Graph:
     # ---- calls -------------------------------------------------------------------------------------------------------
 
     def add_calls(self) -> None:
-        """The nodes of all calls."""
+        """Adds the nodes of all calls."""
         for calls in zip(*(trace.calls for trace in self.traces)):
             self.calls = calls
             if self._is_folded():
@@ -404,10 +404,10 @@ class Graph:
                 self.names[result.number] = name
 
     def _is_folded(self) -> bool:
-        """Whether the results are constants: those of constants alone, and the same in all traces."""
+        """Whether the results are constants: they depend on constants only, and are the same in all traces."""
         if not self.folds or not all(number in self._constants for number in numbers_in(self.call.arguments)):
             return False
-        if self.call.name in VIEWS:  # so that parameters keep their names
+        if self.call.name in VIEWS:  # keeps the parameters' names
             self._constants.update(r.number for r in self.call.results)
             return False
         for alike in zip(*(call.results for call in self.calls)):
@@ -425,7 +425,7 @@ class Graph:
         return merged(same)
 
     def name_outputs(self, results: list[str], names: list[str]) -> None:
-        """Gives values the names of outputs: a node's result takes the name, anything else gets a node Identity."""
+        """Gives outputs their names: a node's result is renamed, anything else goes through an Identity node."""
         written = {name for node in self.nodes for name in node.output}
         renamed: dict[str, str] = {}
         for result, name in zip(results, names):
@@ -439,7 +439,7 @@ class Graph:
                 of[:] = [renamed.get(name, name) for name in of]
 
     def prune(self, wanted: list[str]) -> None:
-        """Removes nodes and initializers that no output needs."""
+        """Removes nodes and initializers that no output depends on."""
         needed, kept = set(wanted), []
         for node in reversed(self.nodes):
             if needed.intersection(node.output):
@@ -450,7 +450,7 @@ class Graph:
 
 
 def bytes_of(tensor: Any) -> bytes:
-    """The elements of a tensor, in order."""
+    """The elements of a tensor, in C order."""
     flat = lib.norch_contiguous(tensor.detach().cpu())
     held = bytearray(flat._numel * lib.norch_dtype_size(flat._dtype))
     if held:

@@ -53,7 +53,7 @@ def _order_index(g: Any, out: Any, x: Any, dim: int, k: int) -> str:
 
 @entry("searchsorted")
 def _searchsorted(g: Any, out: Any, ordered: Any, values: Any, right: bool) -> str:
-    """The number of elements before each value: all are compared."""
+    """The number of elements before each value, by comparing with all."""
     wide = lib.norch_result_type([ordered.example, values.example])
     row = g.node("Unsqueeze", g.cast(ordered, wide), g.number_list([-2])) if ordered.ndim > 1 else g.cast(ordered, wide)
     each = g.node("Unsqueeze", g.cast(values, wide), g.number_list([-1]))
@@ -84,7 +84,8 @@ def _scatter(g: Any, out: Any, x: Any, kind: int, dim: int, index: Any, src: Any
 
 
 def _at(g: Any, x: Any, indices: Any, axes: Any) -> tuple[Any, list[int], str, int]:
-    """x with the indexed axes first, that order, the indices for ONNX's *ND operators, and their number of axes."""
+    """x with the indexed axes first, the permutation, the indices for ONNX's *ND operators, and their number of
+    axes."""
     first = list(axes)
     order = first + [axis for axis in range(x.ndim) if axis not in first]
     source = x if order == list(range(x.ndim)) else g.node("Transpose", x, perm=order)

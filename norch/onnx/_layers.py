@@ -45,8 +45,8 @@ def _conv_input(g: Any, out: Any, y: Any, weight: Any, bias: Any, geometry: Any,
 
 
 def _pooled(g: Any, x: Any, window: Any, op: str, outputs: int, **more: Any) -> Any:
-    """A pooling node over the last two axes. If the plain formula gives fewer windows than there are, max pools get
-    more padding at the end; others, and those whose need varies with the size, get ONNX's ceil_mode."""
+    """A pooling node over the last two axes. If the floor formula gives too few windows, max pools are padded at the
+    end; other pools, and those for which this varies with the size, use ceil_mode."""
     kernel, stride, before, dilation, result = (list(window[i : i + 2]) for i in range(0, 10, 2))
     ceil, after = 0, list(before)
     for i in range(2):
@@ -71,8 +71,8 @@ def _pooled(g: Any, x: Any, window: Any, op: str, outputs: int, **more: Any) -> 
 
 
 def _divided(g: Any, x: Any, window: Any, op: str) -> Any:
-    """Windows that divide the last two axes into so many parts (adaptive pooling): a window with strides, where these
-    parts are of one size, else the name of the result: the parts of each axis, reduced and joined."""
+    """Adaptive pooling over the last two axes. If all windows have one size, a pooling node's window and strides; else
+    the name of the result, in which windows are reduced one by one and joined."""
     sizes, parts = x.shape[-2:], list(window[8:])
     if any(type(number) is tuple for number in (*sizes, *parts)):
         g.refuse("divides axes of a dynamic size, for which there is no ONNX operator")
@@ -118,7 +118,7 @@ def _cross_entropy(
     g: Any, out: Any, x: Any, target: Any, log_sums: Any, count: Any, ignored: int, reduced: bool, smoothing: float
 ) -> list[str]:
     rest = [""] * (len(out) - 1)
-    how = "none" if not reduced else "mean" if len(out) == 3 else "sum"  # a mean writes a count too
+    how = "none" if not reduced else "mean" if len(out) == 3 else "sum"  # a mean also writes a count
     if x.ndim == 1:
         g.refuse("takes one row, for which there is no entry; give the input and the target an axis of size 1")
     target = g.cast(target, _INT64)
@@ -151,7 +151,7 @@ def _nll(g: Any, out: Any, x: Any, target: Any, weight: Any, count: Any, ignored
 @entry("resample")
 def _resample(g: Any, out: Any, x: Any, dim: int, index: Any, weights: Any) -> str:
     shape, parts = g.ints([-1, *[1] * (x.ndim - 1 - dim % x.ndim)]), []
-    for tap in range(index.shape[0]):  # an index of -1 has the weight 0
+    for tap in range(index.shape[0]):  # index -1 has weight 0
         places, factors = (g.node("Gather", t, g.scalar(tap, _INT64), axis=0) for t in (index, weights))
         parts.append(g.node("Mul", g.node("Gather", x, places, axis=dim % x.ndim), g.node("Reshape", factors, shape)))
     return g.node("Sum", *parts)
@@ -193,7 +193,7 @@ def _affine(g: Any, name: str, weight: Any, bias: Any, shape: Any) -> str:
 
 
 def _group_norm(g: Any, x: Any, weight: Any, bias: Any, groups: int, eps: float) -> str:
-    """InstanceNormalization with the channels of a group as one: GroupNormalization of opset 18 is deprecated."""
+    """InstanceNormalization with a group's channels merged, since GroupNormalization is deprecated in opset 18."""
     rows = g.node("Reshape", x, g.number_list([0, groups, -1]))
     name = g.node("InstanceNormalization", rows, _ones(g, x, (groups,)), _ones(g, x, (groups,), 0.0), epsilon=eps)
     return _affine(g, g.reshape(name, x.shape), weight, bias, [-1, *[1] * (x.ndim - 2)])
@@ -216,8 +216,8 @@ def _batch_norm(
 def _recurrent(
     g: Any, out: Any, from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool, *written: Any
 ) -> list[str]:
-    """LSTM and GRU of ONNX multiply the input by its weight themselves: where from_x is such a product, its factors are
-    passed; else from_x with an identity. Their gates come in another order. Of all c only the last is given."""
+    """ONNX's LSTM and GRU multiply the input by its weight themselves: if from_x is such a product, its factors are
+    passed, else from_x with an identity matrix. ONNX orders the gates differently, and returns only the last c."""
     size = h.shape[-1]
     order = [0, 3, 1, 2] if c is not None else [1, 0, 2]
     rows = g.number_list([gate * size + i for gate in order for i in range(size)])

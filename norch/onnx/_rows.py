@@ -1,5 +1,5 @@
-"""The ONNX operators of the rows of csrc/ops.def: a name, or a function of the graph and the names of its operands,
-which have the dtype that the row computes in."""
+"""The ONNX operators of the rows of csrc/ops.def: a name, or a function of the graph and the operands' names. Operands
+have the dtype that the row computes in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BOOL, _INT32, _INT64 = constants["BOOL"], constants["INT32"], constants["INT64"
 
 
 class _Row:
-    """What the formulas of a row need: the graph, and constants of its dtype."""
+    """The graph, and constants in the dtype of a row, for its formula."""
 
     __slots__ = ("dtype", "g")
 
@@ -24,7 +24,7 @@ class _Row:
         self.g, self.dtype = g, dtype
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
-        """A node; numbers among its inputs become constants."""
+        """Adds a node; numbers among its inputs become constants."""
         names = [operand if isinstance(operand, str) else self.g.scalar(operand, self.dtype) for operand in operands]
         return self.g.node(op, *names, **attributes)
 
@@ -34,7 +34,7 @@ def _is(op: str) -> Callable[..., Any]:
 
 
 def _negative(r: Any, x: str) -> Any:
-    """Whether x has a minus: -0.0 too, but no NaN."""
+    """Whether the sign of x is minus, -0.0 included; False for NaN."""
     return r("Or", r("Less", x, 0), r("Less", r("Reciprocal", x), 0))
 
 
@@ -85,7 +85,7 @@ def _signed(r: Any, size: str, like: str) -> Any:
 
 
 def _angle(r: Any, y: str, x: str) -> Any:
-    """atan2: the angle in the first quadrant, then the quadrant."""
+    """atan2: the angle in the first quadrant, moved to its quadrant."""
     high, wide = r("Abs", y), r("Abs", x)
     first = r("Where", r("Equal", high, wide), math.pi / 4, r("Atan", r("Div", high, wide)))
     first = r("Where", r("Equal", high, 0.0), r("Where", r("IsNaN", x), x, 0.0), first)
@@ -93,7 +93,7 @@ def _angle(r: Any, y: str, x: str) -> Any:
 
 
 def _number_of(op: str) -> Callable[..., Any]:
-    """Max or Min, which ignores a NaN if the other operand is a number, as fmax() and fmin() do."""
+    """Max or Min that ignores a NaN if the other operand is a number, as fmax() and fmin() do."""
     return lambda r, a, b: r("Where", r("IsNaN", a), b, r("Where", r("IsNaN", b), a, r(op, a, b)))
 
 
@@ -211,7 +211,7 @@ _REDUCED = {"sum": "ReduceSum", "mean": "ReduceMean", "prod": "ReduceProd", "ama
 
 
 def reduction(g: Any, out: Any, op: int, x: Any, axes: Any, keepdim: bool, dtype: int, param: float) -> str:
-    """A REDUCE row; no axes are all axes."""
+    """A REDUCE row; empty axes mean all."""
     name = _NAMES[op]
     over = [axis % max(x.ndim, 1) for axis in axes] if axes else list(range(x.ndim))
     attributes = {"keepdims": int(keepdim)}
@@ -253,7 +253,7 @@ def reduction(g: Any, out: Any, op: int, x: Any, axes: Any, keepdim: bool, dtype
 
 
 def _extreme(g: Any, name: str, x: Any, over: list[int], keepdim: bool) -> str:
-    """argmax and argmin: of the flattened tensor where all axes are reduced."""
+    """argmax and argmin; of the flattened tensor if all axes are reduced."""
     op = "ArgMax" if name == "argmax" else "ArgMin"
     source = g.cast(x, _INT32) if x.kind == "b" else x.name
     if len(over) == 1 and x.ndim:

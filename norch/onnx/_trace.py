@@ -1,14 +1,14 @@
-"""What a model computes, as lists of library calls, one for each of several sizes of its inputs: for _graph.py.
+"""Records what a model computes, as one list of library calls for each of several input sizes. _graph.py reads them.
 
-Within `with Trace()` the inputs, parameters and buffers of the model are batched tensors of a level of its own
-(batching/level.py). Each library call that gets one comes to `Trace.notes`, which runs it on the elements and notes
-it. So the calls that norch.vmap has rules for, a closed set, are those that ONNX operators are written for
-(_calls.py), and whatever is composed of them is exported without a word about it. The recordings of norch.capture
-would not serve: their plans hold addresses, strides and sizes of one run, and views are no calls there.
+Within `with Trace()` the inputs, parameters and buffers of the model are batched tensors of their own level
+(batching/level.py). A library call that gets one goes to `Trace.notes`, which runs it on the elements and records it.
+So ONNX operators (_calls.py) are needed only for the calls that norch.vmap has rules for, a closed set; operations
+composed of them need none. Recordings of norch.capture would not do: their plans hold addresses, strides and sizes of
+one run, and views are not calls there.
 
-Sizes are plain integers while the model runs. `sizes` compares runs with other sizes of the dynamic axes, and finds the
-formula that gives an integer in all of them: so what the program computes of x.shape[0] stays dynamic. Runs whose calls
-differ are refused.
+Sizes are plain integers while the model runs. `sizes` compares runs with other dynamic sizes, and finds the formula
+that gives an integer in all of them, so what the program computes from x.shape[0] stays dynamic. Runs with different
+calls are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..batching.level import Batched, Draws, become, sample
 from ..errors import frame_of_user
 
 _INT64 = constants["INT64"]
-# Calls about memory and shapes, or checks: their answers are no part of the model.
+# Calls about memory and shapes, and checks. Their results are not part of the model.
 _QUESTIONS = frozenset(
     "meta is_same shares_storage overlaps overlaps_itself storage_references check is_pinned result_type".split()
 )
@@ -31,22 +31,22 @@ VIEWS = frozenset(
     "view reshape flatten permute reverse_axes transpose expand squeeze unsqueeze select slice narrow diagonal unfold "
     "alias as_strided reshape_as expand_as expand_reduced region contiguous clone to_device".split()
 )
-# The arguments that a call writes to: new tensors, or tensors that have elements.
+# The arguments that a call writes to: new or existing tensors.
 _RESULTS = {"pool_max": (2,), "recurrent": (6, 7, 8), "argsort": (4,), "attention_fused": (5,)}
 _RESULTS |= {"cross_entropy": (2, 3), "nll": (3,)}
 _WRITES = {"unary_into", "binary_into", "ternary_into", "copy"}
 _ROWS = {"unary": 0, "binary": 0, "ternary": 0, "reduce": 0, "unary_into": 1, "binary_into": 1, "ternary_into": 1}
-_MAY_WRITE = {"scatter": 5, "index_put": 7}  # the argument that says whether
+_MAY_WRITE = {"scatter": 5, "index_put": 7}  # the argument that says whether the call writes
 
 
 class OnnxExporterError(NotImplementedError):
-    """The model computes what has no operator in ONNX, or an option is not known. A RuntimeError, as in PyTorch."""
+    """The model has an operation without an ONNX operator, or an option is unknown. A RuntimeError, as in PyTorch."""
 
     __module__ = "norch.onnx"
 
 
 class Cell:
-    """What tensors over one storage share: how often it was written to, and the value of the whole."""
+    """The state of a storage that tensors share: how often it was written to, and the value of the whole."""
 
     __slots__ = ("root", "version")
 
@@ -55,8 +55,8 @@ class Cell:
 
 
 class Value:
-    """A tensor of a trace: its number there, its elements, the call that made it, and of a view how it is taken: the
-    calls from the whole, with their further arguments."""
+    """A tensor of a trace: its number, its elements, the call that made it, and for a view its path: the view calls
+    from the whole, with their further arguments."""
 
     __slots__ = ("call", "cell", "line", "name", "number", "path", "tensor", "version")
 
@@ -66,12 +66,12 @@ class Value:
         self.path: tuple[Any, ...] = ()
 
     def is_view_of(self, cell: Cell, path: tuple[Any, ...]) -> None:
-        """Makes it a view of the present elements of a storage."""
+        """Makes this a view of the current elements of a storage."""
         self.cell, self.version, self.path = cell, cell.version, path
 
 
 class Call:
-    """A library call: its name, its arguments (with Values for tensors), its results and the line of the program."""
+    """A library call: name, arguments (Values for tensors), results, and the line of the program."""
 
     __slots__ = ("arguments", "line", "name", "results")
 
@@ -86,7 +86,7 @@ def _line() -> str:
 
 
 class Trace(Level):
-    """A level of batched tensors, of one sample each, whose calls are noted."""
+    """A level of batched tensors, with one sample each, that records calls."""
 
     __slots__ = ("_of", "calls", "constants", "values")
 
@@ -95,20 +95,20 @@ class Trace(Level):
         self.calls: list[Call] = []
         self.values: list[Value] = []
         self.constants: dict[tuple[int, int], tuple[Any, Value]] = {}
-        self._of: dict[int, tuple[Any, Value]] = {}  # by id() of the samples, which are kept
+        self._of: dict[int, tuple[Any, Value]] = {}  # by id() of the samples, which are kept so that ids stay valid
 
     def __enter__(self) -> Trace:
         super().__enter__()
         return self
 
     def value(self, tensor: Any, call: Any = None, name: str = "") -> Value:
-        """A new Value of a plain tensor."""
+        """A new Value for a plain tensor."""
         noted = Value(len(self.values), tensor, call, name)
         self.values.append(noted)
         return noted
 
     def wrap(self, value: Value, into: Any = None) -> Any:
-        """The batched tensor of a value."""
+        """The batched tensor for a value."""
         samples = lib.norch_unsqueeze(value.tensor, 0)
         self._of[id(samples)] = samples, value
         if into is None:
@@ -117,7 +117,7 @@ class Trace(Level):
         return into
 
     def given(self, x: Any) -> Value:
-        """The value of a tensor that a call or the program gives."""
+        """The value of a tensor that a call or the program passes in."""
         if type(x) is not Batched:
             written = x._version_counter
             key = id(x), written[0] if written else 0
@@ -131,7 +131,7 @@ class Trace(Level):
                 f"onnx.export: an operation at {_line()} has no ONNX operator: it computes outside norch"
             )
         value = noted[1]
-        if value.version != value.cell.version:  # it was written to, through this or another view
+        if value.version != value.cell.version:  # written to since, through this or another view
             cell, path = value.cell, value.path
             value = cell.root
             for name, *rest in path:
@@ -140,7 +140,7 @@ class Trace(Level):
         return value
 
     def _view(self, x: Value, name: str, rest: Any) -> Value:
-        """The value of a call that takes a view, noted."""
+        """Records the call that takes a view, and returns its value."""
         call = Call(name, (x, *rest), _line())
         out = self.value(getattr(lib, f"norch_{name}")(*_plain(call.arguments)), call)
         out.is_view_of(x.cell, (*x.path, (name, *rest)))
@@ -149,7 +149,7 @@ class Trace(Level):
         return out
 
     def constant(self, x: Any) -> Any:
-        """A plain tensor that the program has just made, as one that later calls may write to."""
+        """Wraps a plain tensor that the program has just made, so that later calls may write to it."""
         return self.wrap(self.given(x))
 
     def _noted(self, x: Any) -> Any:
@@ -160,7 +160,7 @@ class Trace(Level):
         return x
 
     def notes(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        """Runs a call on the elements, and notes it."""
+        """Runs a call on the elements and records it."""
         call = getattr(lib, f"norch_{name}")
         if name == "attention_fuses":
             return False
@@ -169,7 +169,7 @@ class Trace(Level):
         if name == "item" or any(type(x) is Draws for x in arguments):
             problem = "asks for the number in a tensor" if name == "item" else "draws random numbers"
             raise OnnxExporterError(
-                f"onnx.export: {name} at {_line()} {problem}, of which an ONNX file would hold one alone"
+                f"onnx.export: {name} at {_line()} {problem}, and an ONNX file would hold only one of them"
             )
         at = _RESULTS.get(name, ())
         writes = name in _WRITES or (name in _MAY_WRITE and arguments[_MAY_WRITE[name]])
@@ -188,7 +188,7 @@ class Trace(Level):
             first: Any = noted[0]
             if name in VIEWS and type(first) is Value and lib.norch_shares_storage(out, first.tensor):
                 noted_call.results[0].is_view_of(first.cell, (*first.path, (name, *noted[1:])))
-        # the tensors that it wrote to become values with elements of their own
+        # the tensors that it wrote to become values with their own elements
         for i in at:
             if arguments[i] is not None:
                 noted_call.results.append(self.value(lib.norch_clone(arguments[i]), noted_call))
@@ -196,7 +196,7 @@ class Trace(Level):
         return None if out is None else self.wrap(noted_call.results[0])
 
     def _write(self, name: str, call: Any, arguments: tuple[Any, ...]) -> Any:
-        """A call that writes to its first argument, in a copy, which that tensor then holds."""
+        """Runs a call that writes to its first argument on a copy, which that tensor then holds."""
         x = arguments[0]
         if type(x) is not Batched and lib.norch_storage_references(x) > 1:
             raise OnnxExporterError(
@@ -221,7 +221,7 @@ class Trace(Level):
         return x
 
     def _whole(self, root: Value, path: tuple[Any, ...], part: Value) -> Value:
-        """The whole of which a part was written: its elements put where the same views of their positions say."""
+        """The whole after a part was written. The same views of an index tensor say where the elements go."""
         call = Call("positions", (root,), _line())
         shape = lib.norch_shape(root.tensor)
         numbers: Any = lib.norch_arange(root.tensor._numel, _INT64, 0.0, 1.0, 0, 1)
@@ -240,7 +240,7 @@ class Trace(Level):
 
 
 def _plain(x: Any) -> Any:
-    """Arguments with the elements of values."""
+    """Arguments with elements in place of values."""
     if type(x) is Value:
         return x.tensor
     return tuple([_plain(item) for item in x]) if type(x) is tuple else x
@@ -256,8 +256,8 @@ class Symbols:
         self.of = of
 
     def formula(self, values: tuple[int, ...]) -> Any:
-        """(terms, constant, divisor): values = (sum of factor * product of symbols + constant) // divisor, in each
-        trace; None if there is none so simple."""
+        """(terms, constant, divisor) such that values = (sum of factor * product of symbols + constant) // divisor in
+        each trace; None if no formula of this kind exists."""
         count = len(values)
         names = list(self.of)
         products: list[tuple[str, ...]] = [(name,) for name in names]
@@ -270,7 +270,7 @@ class Symbols:
             return powers
 
         linear: dict[tuple[str, ...], Any] = {}
-        for i, name in enumerate(names):  # trace i + 1 differs from the first in this symbol alone
+        for i, name in enumerate(names):  # trace i + 1 differs from the first only in this symbol
             step, change = self.of[name][i + 1] - self.of[name][0], values[i + 1] - values[0]
             if change % step == 0 and change:
                 linear[(name,)] = change // step
@@ -299,7 +299,7 @@ class Symbols:
 
 
 def same_calls(traces: list[Trace]) -> None:
-    """Raises where the traces differ in more than numbers."""
+    """Raises if the traces differ in more than numbers."""
     first = traces[0]
     for other in traces[1:]:
         for a, b in zip(first.calls, other.calls):
@@ -317,14 +317,14 @@ def same_calls(traces: list[Trace]) -> None:
 
 
 def numbers_in(x: Any) -> list[int]:
-    """The numbers of all values among arguments."""
+    """The numbers of all values in the arguments."""
     if type(x) is Value:
         return [x.number]
     return [number for item in x for number in numbers_in(item)] if type(x) is tuple else []
 
 
 def _numbers(x: Any) -> Any:
-    """Which values, in which places."""
+    """The values' numbers and places in the arguments."""
     if type(x) is Value:
         return x.number
     return tuple(map(_numbers, x)) if type(x) is tuple else None

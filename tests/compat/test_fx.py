@@ -212,7 +212,7 @@ def test_graphs_change() -> None:
         graph.lint()
     with pytest.raises(ValueError, match="has to be callable"):
         graph.call_function("sin", (x,))
-    with pytest.raises(ValueError, match="is none of placeholder"):
+    with pytest.raises(ValueError, match="is not one of placeholder"):
         graph.create_node("calls", "x")
 
 

@@ -534,7 +534,7 @@ def test_what_is_made_of_sizes_is_noted() -> None:
 
 
 def test_dynamic_axes_of_no_input_are_refused() -> None:
-    with pytest.raises(ValueError, match="dynamic_axes names y, which is no input"):
+    with pytest.raises(ValueError, match="dynamic_axes names y, which is not an input"):
         norch.onnx.export(nn.Linear(2, 2), norch.ones(1, 2), dynamic_axes={"y": {0: "n"}})
 
 
