@@ -1,4 +1,4 @@
-"""Averages: the sums of events with the same name, and their table."""
+"""Averages: events with the same name added up, and their table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .events import Event
 
 
 class Average:
-    """The sum of events that have a key in common, under PyTorch's names: key, count, times in microseconds, bytes,
-    flops, input_shapes, stack, module."""
+    """The sum of events with a common key, under PyTorch's names: key, count, times in microseconds, bytes, flops,
+    input_shapes, stack, module."""
 
     def __init__(self, first: Event):
         self.key, self.kind, self.device = first.name, first.kind, first.device
@@ -22,7 +22,7 @@ class Average:
         self.cpu_time_total = self.self_cpu_time_total = self.device_time_total = self.self_device_time_total = 0.0
 
     def add(self, event: Event) -> None:
-        """Counts an event."""
+        """Adds an event."""
         self.count += 1
         self.flops += event.flops
         self.cpu_time_total += (event.end - event.start) / 1e3
@@ -39,12 +39,12 @@ class Average:
 
     @property
     def cpu_time(self) -> float:
-        """Of one event."""
+        """The mean over the events."""
         return self.cpu_time_total / self.count
 
     @property
     def device_time(self) -> float:
-        """Of one event."""
+        """The mean over the events."""
         return self.device_time_total / self.count
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ _SORTS = (
 
 
 class Averages(list[Average]):
-    """What key_averages() gives: a list that table() prints."""
+    """The result of key_averages(): a list that table() prints."""
 
     def __init__(self, averages: list[Average], elapsed_ns: int, columns: set[str]):
         super().__init__(averages)
@@ -71,14 +71,14 @@ class Averages(list[Average]):
         max_name_column_width: int = 55,
         header: str | None = None,
     ) -> str:
-        """Lines of names, times, shares and calls. sort_by: the largest first, by self_cpu_time_total, cpu_time_total,
-        cpu_time, device_..., cuda_..., self_cpu_memory_usage, count, flops ...; None: in the order of the events.
-        row_limit: the number of lines; -1: all. ArgumentError for another sort_by."""
+        """The table as text: names, times, shares and calls. sort_by: largest first, by self_cpu_time_total,
+        cpu_time_total, cpu_time, device_..., cuda_..., self_cpu_memory_usage, count, flops ...; None: in order of
+        events. row_limit: the number of lines; -1: all. ArgumentError for another sort_by."""
         rows = list(self)
         if sort_by is not None:
             key = sort_by.replace("cuda_", "device_")
             if key not in _SORTS:
-                raise ArgumentError(f"table: sort_by is one of {', '.join(_SORTS)}, not {sort_by!r}")
+                raise ArgumentError(f"table: sort_by must be one of {', '.join(_SORTS)}, not {sort_by!r}")
             rows.sort(key=lambda row: getattr(row, key), reverse=True)
         shown = rows if row_limit < 0 else rows[:row_limit]
         columns = self._cells(shown, max_name_column_width)
@@ -155,7 +155,7 @@ def byte_text(count: int) -> str:
 
 
 def averaged(events: list[Event], by_shape: bool, by_stack: bool, by_module: bool) -> list[Average]:
-    """The events with the same name, kind and further keys added up, in the order of their first ones."""
+    """Adds up events with the same name, kind and further keys, in the order of the first of each."""
     averages: dict[Any, Average] = {}
     for event in events:
         key = (

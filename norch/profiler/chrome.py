@@ -15,7 +15,7 @@ _CATEGORIES = {"operation": "cpu_op", "range": "user_annotation", "module": "pyt
 
 
 def write_trace(path: str, events: list[Event], recorded: Recorded) -> None:
-    """Writes the events, with times in microseconds from the start; devices and memory have tracks of their own."""
+    """Writes the events, with times in microseconds from the start. Devices and memory have their own tracks."""
     trace = {"traceEvents": list(_entries(events, recorded)), "displayTimeUnit": "ms"}
     text = json.dumps(trace)
     if os.fspath(path).endswith(".gz"):
@@ -63,7 +63,7 @@ def _arguments(event: Event) -> Iterator[tuple[str, Any]]:
 
 
 def _on_devices(events: list[Event], recorded: Recorded) -> Iterator[dict[str, Any]]:
-    """Each device is a process of its own. Its clock starts at the first call submitted to it."""
+    """The events of devices, each shown as a process. A device's clock starts at its first call."""
     first: dict[str, int] = {}
     for event in events:
         if event.device == "cpu" or event.device_start < 0:

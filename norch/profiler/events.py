@@ -15,7 +15,7 @@ _COPIES = {-1: "copy to host", -2: "copy from host"}
 
 
 def call_name(family: int | str, op: int) -> str:
-    """The name of a call that a row of norch_profile_stop() has by numbers; a name is returned as it is."""
+    """The name of a call, given by the numbers that norch_profile_stop() reports; a name is returned as it is."""
     if isinstance(family, str):
         return family
     return _COPIES.get(family) or _named(family, op)
@@ -25,19 +25,19 @@ class Event:
     """A call of the library or, as its kind says, a "range" of record_function() or the call of a "module".
 
     name             of the operation or the range
-    thread           as threading.get_ident() has it
+    thread           its threading.get_ident()
     start, end       nanoseconds on one clock; self_time: without the events inside
-    device           "cpu", "cuda:0"
-    device_start     of a CUDA call: nanoseconds after the first one on the device; -1: unknown
-    device_time      how long it took there; of a range: all calls in it. self_device_time: of a call alone
-    bytes            of the memory allocated for results; of a copy, those it copied. Of a range: of calls on the
-                     CPU in it; device_bytes: of those on others
-    flops            of products, convolutions and attention: two a multiply-add
+    device           such as "cpu" or "cuda:0"
+    device_start     of a CUDA call: nanoseconds after the device's first one; -1: unknown
+    device_time      its time there; of a range: of all calls in it. self_device_time: of a call only
+    bytes            allocated for results; of a copy: copied. Of a range: of the CPU calls in it;
+                     device_bytes: of the others
+    flops            of products, convolutions and attention: two for each multiply-add
     shapes           of the tensors that it read, if record_shapes
-    module           the path of the module in whose call it ran, if with_modules; stack: "file:line" of the innermost
-                     line of the user's, if with_stack
-    node             in backward, the name of the node whose gradient was computed: module and stack are then those of
-                     the forward call that came last before the node was recorded
+    module           the path of the calling module, if with_modules; stack: "file:line" of the innermost line of
+                     the user's program, if with_stack
+    node             in backward: the node whose gradient was computed; module and stack are then those of the last
+                     forward call before the node was recorded
     failed           whether it raised
     children         the events inside
     """
@@ -61,7 +61,7 @@ class Event:
 
 
 def events_of(recorded: Recorded, with_flops: bool, activities: Iterable[str]) -> list[Event]:
-    """All events, by their start; those inside others are their children too."""
+    """All events, by start. Events inside others are also their children."""
     wanted = set(activities)
     events = [Event(*timed) for timed in recorded.ranges]
     forward = _Forward(recorded)
@@ -94,13 +94,13 @@ def _event(row: tuple[Any, ...], forward: _Forward) -> Event:
 
 
 class _Forward:
-    """Finds for a node of the graph the call that came last before it was recorded. Moments of all threads are in one
-    order; where calls of two threads are its neighbours, its node is unknown."""
+    """Finds the last call before a node of the graph was recorded. Calls of all threads share one order; between calls
+    of two threads the node's call is unknown."""
 
     def __init__(self, recorded: Recorded):
         places = [row[13] for row in recorded.rows if row[13] is not None and not row[13].node]
         self.places: list[Place] = []
-        lines: dict[int, tuple[str, int]] = {}  # of each thread, the latest
+        lines: dict[int, tuple[str, int]] = {}  # the latest call of each thread
         for place in sorted([*places, *recorded.entered]):
             if place.file:
                 lines[place.thread] = place.file, place.line
@@ -116,7 +116,7 @@ class _Forward:
 
 
 def _nest(events: list[Event]) -> None:
-    """Puts events into those of the same thread that they lie in."""
+    """Makes events children of those in the same thread that contain them."""
     open_events: dict[int, list[Event]] = defaultdict(list)
     for event in events:
         stack = open_events[event.thread]

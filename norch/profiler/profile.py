@@ -29,7 +29,7 @@ class ProfilerActivity(Enum):
 
 
 class ProfilerAction(Enum):
-    """The action of a profile at a step, chosen by a schedule."""
+    """What a profile does at a step; a schedule returns it."""
 
     NONE = 0
     WARMUP = 1
@@ -38,7 +38,7 @@ class ProfilerAction(Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """CPU, and CUDA where there is a device.
+    """CPU, and CUDA if there is a device.
 
     >>> norch.profiler.ProfilerActivity.CPU in norch.profiler.supported_activities()
     True
@@ -49,9 +49,9 @@ def supported_activities() -> set[ProfilerActivity]:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """A function of the number of a step: after skip_first steps, wait steps do nothing, warmup steps are not kept,
-    active steps are, and so on, repeat times, or for 0 to the end. ArgumentError for negative numbers, and for active
-    0.
+    """A function from a step's number to its action: after skip_first steps, wait steps do nothing, warmup steps are
+    discarded, active steps are recorded; this repeats `repeat` times, or forever for 0. ArgumentError for negative
+    numbers or active=0.
 
     >>> plan = norch.profiler.schedule(wait=1, warmup=0, active=2)
     >>> [plan(step).name for step in range(4)]
@@ -77,8 +77,8 @@ def schedule(
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[profile], None]:
-    """An on_trace_ready that writes each trace into a folder, which is made, as the plugin of TensorBoard names
-    them."""
+    """An on_trace_ready that writes each trace to a folder, which it creates, under the names that TensorBoard's plugin
+    expects."""
 
     def write(profiled: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
@@ -94,22 +94,21 @@ def _records(action: ProfilerAction) -> bool:
 
 
 class profile:  # PyTorch's name
-    """Records each call of the library, of all threads, from start() to stop(), or in a `with`; one profile runs at a
-    time.
+    """Records each library call of all threads, from start() to stop() or in a `with`. Only one profile runs at a time.
 
-    activities       ProfilerActivity.CPU and, for times on the device by CUDA's events, CUDA; by default all there are
-    schedule         a function of the step to a ProfilerAction, as schedule(...) makes it; step() ends a step
-    on_trace_ready   is called with the profile at the end of each recorded interval
+    activities       ProfilerActivity.CPU, and CUDA for times from CUDA events; by default all available ones
+    schedule         a function from the step to a ProfilerAction, such as schedule(...) returns; step() ends a step
+    on_trace_ready   called with the profile at the end of each recorded interval
     record_shapes    records the shapes of the tensors that a call reads
-    profile_memory   records allocation and release of storages
+    profile_memory   records when storages are allocated and released
     with_stack       records the line of the program; in backward, that of the forward call
     with_flops       counts two operations for each multiply-add of products, convolutions and attention
-    with_modules     records the module, and its calls as ranges of their own. Sequential then runs a Linear and the
-                     activation after it one by one, which it fuses otherwise
+    with_modules     records the module, and its calls as ranges. Sequential then runs a Linear and the activation
+                     after it separately; otherwise it fuses them
 
-    After an exception the events so far remain, the failed call included. Functions of norch.capture are called without
-    replay. An event is a call of the library: an operation composed of others shows those, and views, which move no
-    bytes, have none. Error where another profile runs; ArgumentError for activities that are not available.
+    After an exception the events so far remain, including the failed call. Functions of norch.capture run without
+    replay. An event is a library call: a composed operation appears as its parts, and a view not at all, as it moves no
+    bytes. Error if another profile runs; ArgumentError for unavailable activities.
 
     >>> from norch.profiler import profile, record_function
     >>> with profile(record_shapes=True) as prof:
@@ -136,7 +135,7 @@ class profile:  # PyTorch's name
         missing = wanted - supported_activities()
         if missing or not wanted:
             named = ", ".join(sorted(str(activity) for activity in missing)) or "none"
-            raise ArgumentError(f"profile: activities that are not available: {named}")
+            raise ArgumentError(f"profile: unavailable activities: {named}")
         self._activities = {activity.value for activity in wanted}
         self._schedule, self._on_trace_ready = schedule, on_trace_ready
         self._flags = SHAPES * bool(record_shapes) | MEMORY * bool(profile_memory)
@@ -153,20 +152,20 @@ class profile:  # PyTorch's name
     # ---- recording -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts, with step 0."""
+        """Starts at step 0."""
         self.step_num = 0
         self._action = self._schedule(0) if self._schedule else ProfilerAction.RECORD
         if _records(self._action):
             self._begin()
 
     def stop(self) -> None:
-        """Stops; a second call does nothing."""
+        """Stops; does nothing if it is stopped."""
         action, self._action = self._action, ProfilerAction.NONE
         if _records(action):
             self._finish()
 
     def step(self) -> None:
-        """Ends a step. Its range is called ProfilerStep#0 and so on."""
+        """Ends a step, whose range is named ProfilerStep#0 and so on."""
         before = self._action
         if self._recording is not None:
             self._recording.add(f"ProfilerStep#{self.step_num}", "range", self._step_begin)
@@ -206,11 +205,11 @@ class profile:  # PyTorch's name
 
     def _noted(self, name: str) -> Recorded:
         if self._recorded is None:
-            raise Error(f"{name}: nothing has been recorded and stopped yet")
+            raise Error(f"{name}: no recording has ended yet")
         return self._recorded
 
     def events(self) -> list[Event]:
-        """All events of the last recorded interval, by their start. Error before there is one."""
+        """All events of the last recorded interval, by start. Error if there is none yet."""
         recorded = self._noted("events")
         if self._events is None:
             self._events = events_of(recorded, self._with_flops, self._activities)
@@ -219,8 +218,8 @@ class profile:  # PyTorch's name
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_module: bool = False
     ) -> Averages:
-        """The events of one name added up: a list, whose table() is text. group_by_...: of one name and these shapes,
-        this line (for a number above 0) and this module. Error before something was recorded."""
+        """Adds up the events of one name: a list whose table() is text. group_by_...: events must also agree in shapes,
+        line (for a number above 0) or module. Error if nothing was recorded yet."""
         recorded = self._noted("key_averages")
         rows = averaged(self.events(), group_by_input_shape, group_by_stack_n > 0, group_by_module)
         columns = self._columns - {
@@ -232,18 +231,18 @@ class profile:  # PyTorch's name
 
     @property
     def is_complete(self) -> bool:
-        """Whether all calls were recorded; False if memory for that ran out."""
+        """Whether all calls were recorded; False if memory ran out."""
         return self._noted("is_complete").complete
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes the events as a file that chrome://tracing and ui.perfetto.dev show; compressed where path ends in
-        .gz. Error before something was recorded, OSError where the file cannot be written."""
+        """Writes the events as a file for chrome://tracing and ui.perfetto.dev, compressed if path ends in .gz. Error
+        if nothing was recorded yet, OSError if the file cannot be written."""
         recorded = self._noted("export_chrome_trace")
         write_trace(path, self.events(), recorded)
 
 
 class record_function:  # PyTorch's name
-    """A named range in the running profile, as a `with` or a decorator; without a profile it does nothing.
+    """A named range in the running profile, as a `with` or decorator. Without a profile it does nothing.
 
     >>> @norch.profiler.record_function("twice")
     ... def twice(x):
@@ -254,7 +253,7 @@ class record_function:  # PyTorch's name
 
     def __init__(self, name: str):
         if not isinstance(name, str):
-            raise TypeError(f"record_function: the name is a str, not {type(name).__name__}")
+            raise TypeError(f"record_function: the name must be a str, not {type(name).__name__}")
         self.name = name
         self._begun: list[tuple[Recording | None, int]] = []
 

@@ -1,6 +1,6 @@
-"""The recording of a profile. C records library calls (csrc/python/profile.c), ops/linalg/lapack.py those of NumPy and
-SciPy. This file records the ranges of record_function() and of modules, and for each call its line, its module and its
-node of backward()."""
+"""The recording of a profile. C records library calls (csrc/python/profile.c), ops/linalg/lapack.py calls of NumPy and
+SciPy. This file records the ranges of record_function() and of modules, and the line, module and backward() node of
+each call."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SHAPES, MEMORY, DEVICE_TIME = 1, 2, 4  # flags of norch_profile_start
 
 
 class Place(NamedTuple):
-    """Where a call comes from. seq: its sequence number, as nodes have them; node_seq and node: of the node whose
-    gradient is computed, or 0 and ""."""
+    """Where a call comes from. seq: its sequence number, in one order with nodes; node_seq and node: those of the node
+    whose gradient is being computed, or 0 and ""."""
 
     seq: int
     thread: int
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A named interval: of record_function(), of a call of a module, or of a step."""
+    """A named interval: a record_function(), a call of a module, or a step."""
 
     name: str
     kind: str
@@ -53,13 +53,13 @@ class Recorded(NamedTuple):
     memory: list[tuple[int, int, int, int]]
     complete: bool
     ranges: list[Range]
-    entered: list[Place]  # where modules were entered or left
+    entered: list[Place]  # the places where modules were entered or left
     begin: int
     end: int
 
 
 class _Here(threading.local):
-    """The stack of module calls of this thread: their names, and those of the submodules of the outermost."""
+    """The stack of running modules of this thread: their names, and those of the submodules of the outermost."""
 
     def __init__(self) -> None:
         self.modules: list[str] = []
@@ -68,7 +68,7 @@ class _Here(threading.local):
 
 
 class Recording:
-    """Records all threads from its creation to stop(). Error where another one runs."""
+    """Records all threads from construction to stop(). Error if another recording runs."""
 
     running: Recording | None = None
 
@@ -78,7 +78,7 @@ class Recording:
         Recording.running = self
         self.ranges: list[Range] = []
         self.entered: list[Place] = []
-        self._others: list[tuple[Any, ...]] = []  # rows of calls of NumPy and SciPy
+        self._others: list[tuple[Any, ...]] = []  # rows for calls of NumPy and SciPy
         self._here = _Here()
         self._with_stack = with_stack
         self._open = ExitStack()
@@ -95,7 +95,7 @@ class Recording:
         self.begin = lib.norch_profile_time()
 
     def stop(self) -> Recorded:
-        """Ends the recording, and returns it."""
+        """Ends and returns the recording."""
         end = lib.norch_profile_time()
         try:
             rows, memory, complete = lib.norch_profile_stop()
@@ -133,7 +133,7 @@ class Recording:
     # ---- calls ---------------------------------------------------------------------------------------------------
 
     def _place(self) -> Place:
-        """Called by C before each library call."""
+        """C calls it before each library call."""
         modules = self._here.modules
         frame: Any = sys._getframe(1)
         node: Any = None

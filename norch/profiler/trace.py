@@ -1,4 +1,4 @@
-"""NORCH_TRACE=1: each operation as it runs, on stderr, a line a call: time, bytes, name, dtype, shapes and line of the
+"""NORCH_TRACE=1 prints each operation to stderr as it runs: time, bytes, name, dtype, shapes and line of the
 program."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .events import call_name
 
 
 def start() -> None:
-    """Starts to print the calls of all threads."""
+    """Starts printing the calls of all threads."""
 
     def tell(row: tuple[Any, ...]) -> None:
         family, op, dtype, device_type, index, _, begin, end, size, *_, shapes = row
@@ -30,7 +30,7 @@ def start() -> None:
         try:
             if sys.stderr is not None:
                 print(text.rstrip() + line, file=sys.stderr)
-        except (OSError, ValueError):  # stderr is closed: the program continues without a trace
+        except (OSError, ValueError):  # stderr is closed; the program goes on without a trace
             pass
 
     lib.norch_profile_tell(tell)

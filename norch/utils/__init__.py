@@ -1,5 +1,5 @@
-"""``norch.utils``: data loading, checkpoints, memory shared with other libraries and their files, and inspection of
-models: tables, pictures of graphs, learning rates (docs/seeing.md)."""
+"""``norch.utils``: data loading, checkpoints, memory and files shared with other libraries, and inspection of models:
+tables, graphs, learning rates (docs/seeing.md)."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""draw_graph(): the graph that backward() walks, as a picture."""
+"""draw_graph(): draws the graph that backward() walks."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from ._graph_layout import place, place_by_dot
 from ._graph_svg import size, svg_of
 
 Path = tuple[str, ...]
-_FEW = 4  # elements whose values are shown
+_FEW = 4  # values are shown up to this many elements
 
 
 class GraphPicture:
-    """The result of draw_graph(): notebooks show it; svg is its text, save(file) writes it."""
+    """The result of draw_graph(). Notebooks show it; svg is its text, save(file) writes it."""
 
     def __init__(self, svg: str):
         self.svg = svg
@@ -38,7 +38,7 @@ class GraphPicture:
         return self.svg
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Writes the text of the picture. OSError where that fails."""
+        """Writes the picture. OSError if that fails."""
         with open(file, "w", encoding="utf-8") as out:
             out.write(self.svg)
 
@@ -55,21 +55,19 @@ def draw_graph(
     fold: bool = True,
     engine: str | None = None,
 ) -> GraphPicture:
-    """The graph behind a tensor as SVG: a card an operation, with the shape of its result and the gradient that
-    arrives there (of more than four elements |grad|, the mean of their absolute values); parameters by name; modules
-    as frames. Written to file, if one is given.
+    """Draws the graph behind a tensor as SVG. Each operation is a card with the shape of its result and the gradient
+    that arrives there (for more than four elements |grad|, the mean absolute value). Parameters have names, modules are
+    frames. file: where to write it.
 
-    loss: a tensor, or a function without arguments that computes one. params: a module, whose parameters then have
-    their names, or a dict of names and tensors. Of a function the frames are the calls of the modules themselves. Of a
-    tensor they follow from the parameters: an operation is in a module if it uses its parameters, or lies between
-    operations that do. fold: modules that repeat the one before, and three and more like operations in a row, are one
-    card. gradient: of loss, by default ones. engine: "dot", Graphviz's program, or "own"; None: dot where it is
-    installed.
+    loss: a tensor, or a function without arguments that computes one. params: a module, or a dict of names and tensors.
+    Given a function, frames are the calls of modules. Given a tensor, an operation is in a module if it uses the
+    module's parameters or lies between operations that do. fold: draws modules that repeat the one before, and three or
+    more similar operations in a row, as one card. gradient: of loss, by default ones. engine: "dot", Graphviz's
+    program, or "own"; None: dot if it is installed.
 
     The gradients are computed for the picture: no .grad is written, no hook is called, and the graph stays. After a
-    backward() that freed the graph there are none in the picture. Error for a tensor without a graph; TypeError for
-    what is no tensor; ArgumentError for another engine, for the name of another format's file (.png), and for "dot"
-    where it is not installed.
+    backward() that freed the graph the picture has none. Error for a tensor without a graph; TypeError for other
+    objects; ArgumentError for another engine, a file name for another format (.png), and "dot" if it is not installed.
 
     >>> w = norch.ones(2, requires_grad=True)
     >>> picture = norch.utils.draw_graph((w * 3).sum(), {"w": w})
@@ -77,7 +75,7 @@ def draw_graph(
     (True, True)
     """
     if engine not in (None, "dot", "own"):
-        raise ArgumentError(f"draw_graph: engine is 'dot', 'own' or None, not {engine!r}")
+        raise ArgumentError(f"draw_graph: engine must be 'dot', 'own' or None, not {engine!r}")
     if file is not None and os.path.splitext(file)[1].lower() in _OTHER_FORMATS:
         raise ArgumentError(f"draw_graph: the picture is SVG text, name it .svg and not as {os.fspath(file)!r}")
     names = _names(params)
@@ -116,12 +114,12 @@ def _names(params: Any) -> dict[int, str]:
     if isinstance(params, Module):
         return {id(p): name for name, p in params.named_parameters()}
     if not isinstance(params, Mapping) or not all(isinstance(p, Tensor) for p in params.values()):
-        raise TypeError(f"draw_graph: params is a module or a dict of tensors, not {type(params).__name__}")
+        raise TypeError(f"draw_graph: params must be a module or a dict of tensors, not {type(params).__name__}")
     return {id(p): str(name) for name, p in params.items()}
 
 
 def _path(name: str, params: Any) -> Path:
-    """The modules around a name, outermost first; lists of modules, which are not called, with what they hold."""
+    """The modules around a name, outermost first. A list of modules is not called, so it is joined with its entry."""
     parts: list[str] = []
     at = params if isinstance(params, Module) else None
     joined = False
@@ -149,8 +147,8 @@ def _watched(function: Callable[[], Any], params: Any, calls: list[tuple[int, in
 
 
 def _common(paths: list[Path]) -> Path:
-    """The modules that all paths begin with; none for no paths."""
-    return tuple(os.path.commonprefix(paths))  # which takes any sequences
+    """The longest common prefix of the paths; empty for no paths."""
+    return tuple(os.path.commonprefix(paths))  # works for any sequences
 
 
 def _modules_of(nodes: list[Node], path_of: dict[Node, Path], calls: list[tuple[int, int, Path]]) -> dict[Node, Path]:
@@ -182,7 +180,7 @@ def _modules_of(nodes: list[Node], path_of: dict[Node, Path], calls: list[tuple[
 
 
 def _edges(node: Node) -> list[Node]:
-    """The nodes before a node, without those that only select one of several results."""
+    """The predecessors of a node; nodes that only select one of several results are skipped."""
     return [edge.edges[0] if type(edge) is Output else edge for edge in node.edges if edge is not None]  # type: ignore[misc]
 
 
@@ -223,14 +221,14 @@ def _picture(
                 vertices[node].params.append(_line(name, leaves[leaf], arriving.get(leaf)))
                 vertices[node].form = (vertices[node].form, name, tuple(leaves[leaf].shape))
     edges = {(vertices[b], vertices[a]) for a in vertices for b in _edges(a) if b in vertices}
-    for leaf in leaves:  # used more than once, or without a name: beside its users
+    for leaf in leaves:  # leaves used more than once or without a name: beside their users
         if leaf in vertices:
             module_of[leaf] = _common([module_of[user] for user in users[leaf]])
     return Picture(_tree(vertices, module_of, params), {(a, b) for a, b in edges if a is not b})
 
 
 def _gradients(loss: Tensor, root: Node, nodes: list[Node], gradient: Any) -> dict[Node, Any]:
-    """The gradient of each node; none where the graph was freed. Calls no hooks of nodes."""
+    """The gradient of each node; none if the graph was freed. Calls no node hooks."""
     if gradient is None:
         gradient = ones_like(loss.detach())
     check_gradient(gradient, loss, "draw_graph")
@@ -277,7 +275,7 @@ def _few(x: Any) -> str:
 
 
 def _gradient(g: Any) -> str:
-    """Up to _FEW values, or the mean of the absolute values."""
+    """Up to _FEW values, or the mean absolute value."""
     return f"grad {_few(g)}" if g.numel() <= _FEW else f"|grad| {g.detach().double().abs().mean().item():.2g}"
 
 
@@ -301,7 +299,7 @@ def _tree(vertices: dict[Node, Vertex], module_of: dict[Node, Path], params: Any
 
 
 def _flatten(box: Box) -> None:
-    """A frame around one card becomes a part of its title."""
+    """Merges a frame around a single card into the card's title."""
     for i, item in enumerate(box.items):
         if isinstance(item, Box):
             _flatten(item)

@@ -1,4 +1,4 @@
-"""A graph before its layout: vertices, the boxes of their modules, edges; and its repeated parts."""
+"""The graph of a picture before its layout: vertices, modules as boxes, edges; folds repeated parts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import groupby
 
 
 class Vertex:
-    """A card. lines: the text under its title; params: under that, a line for each parameter that it uses; hint: the
-    tooltip. order: its position in the order of recording."""
+    """A card. lines: the text under its title; params: below that, a line for each parameter; hint: the tooltip; order:
+    its position in recording order."""
 
     def __init__(self, kind: str, title: str, lines: list[str], hint: str, order: int):
         self.kind, self.title, self.lines, self.hint, self.order = kind, title, lines, hint, order
@@ -59,7 +59,7 @@ Edges = set[tuple[Vertex, Vertex]]  # from a producer to its user
 
 
 class Picture:
-    """A tree of boxes, and the edges between its vertices. paths: of each edge, what SVG draws (_graph_layout.py)."""
+    """A tree of boxes, and the edges between its vertices. paths: the SVG path of each edge (_graph_layout.py)."""
 
     def __init__(self, root: Box, edges: Edges):
         self.root, self.edges = root, edges
@@ -69,7 +69,7 @@ class Picture:
     # ---- repetitions -----------------------------------------------------------------------------------------------
 
     def fold(self) -> None:
-        """Replaces boxes that repeat the one before, and equal operations in a row, by one card."""
+        """Replaces boxes that repeat the one before, and equal operations in a row, by one card each."""
         for box in [self.root, *self.root.boxes()]:
             self._fold_boxes(box)
         for box in [self.root, *self.root.boxes()]:
@@ -87,7 +87,8 @@ class Picture:
             self._replace(box, list(others), vertex)
 
     def _fold_chains(self, box: Box) -> None:
-        """Three and more operations in a row, of one title and shape, each the only user of the one before."""
+        """Folds three or more operations in a row that have one title and shape, each the only user of the one
+        before."""
         users, producers = neighbours(self.edges)
         done: set[Vertex] = set()
         for start in sorted((item for item in box.items if isinstance(item, Vertex)), key=lambda item: item.order):
@@ -107,7 +108,7 @@ class Picture:
             users, producers = neighbours(self.edges)
 
     def _replace(self, box: Box, items: list[Item], vertex: Vertex) -> None:
-        """Puts a vertex in the place of items of a box, unless that would close a cycle."""
+        """Replaces items of a box by a vertex, unless that would close a cycle."""
         inside = {old for item in items for old in item.vertices()}
         edges = {(vertex if a in inside else a, vertex if b in inside else b) for a, b in self.edges}
         edges = {(a, b) for a, b in edges if a is not b}
@@ -129,7 +130,7 @@ def neighbours(edges: Iterable[tuple[Vertex, Vertex]]) -> tuple[dict[Vertex, lis
 
 
 def circle(edges: Iterable[tuple[object, object]]) -> set[object] | None:
-    """The vertices of a cycle of a graph; None where there is none."""
+    """The vertices of a cycle; None if there is none."""
     sorter: TopologicalSorter[object] = TopologicalSorter()
     for a, b in edges:
         sorter.add(b, a)

@@ -1,6 +1,6 @@
-"""Layout of a graph: in layers, from the inputs above to the result below (Sugiyama, Tagawa and Toda, Methods for
-Visual Understanding of Hierarchical System Structures, 1981), each box separately and then as one item of the box
-around it; or by Graphviz's dot."""
+"""Lays out a graph in layers, from the inputs at the top to the result (Sugiyama, Tagawa and Toda, Methods for Visual
+Understanding of Hierarchical System Structures, 1981). Each box is laid out alone, then as one item of the box around
+it. Alternatively calls Graphviz's dot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GAP_X, _GAP_Y, _MARGIN, _LABEL = 18.0, 30.0, 14.0, 16.0
 
 
 class _Point:
-    """A point that an edge passes: between layers, or at the border of a box."""
+    """A point on an edge: between layers, or at the border of a box."""
 
     def __init__(self) -> None:
         self.x = self.y = 0.0
@@ -31,12 +31,12 @@ Segment = tuple[Place, Place]
 class _Layout:
     def __init__(self, picture: Picture):
         self.picture = picture
-        self.above: dict[Item, list[Box]] = {}  # the boxes around each item, outer ones first
+        self.above: dict[Item, list[Box]] = {}  # the boxes around each item, outermost first
         self._climb(picture.root, [])
         self.entries: dict[tuple[Box, Vertex], _Point] = {}
         self.exits: dict[tuple[Box, Vertex], _Point] = {}
         self.segments: dict[Box, dict[Segment, None]] = defaultdict(dict)
-        self.routes: dict[Segment, list[_Point]] = {}  # the points that a segment passes
+        self.routes: dict[Segment, list[_Point]] = {}  # the points on a segment
 
     def _climb(self, box: Box, above: list[Box]) -> None:
         self.above[box] = above
@@ -55,7 +55,7 @@ class _Layout:
         self.picture.paths = [self._path(link) for link in links]
 
     def _dissolve(self) -> None:
-        """Removes boxes that a path leaves and enters again: no order of layers keeps them whole."""
+        """Removes boxes that a path leaves and enters again: no order of layers keeps these in one piece."""
         while True:
             between: dict[Box, list[tuple[object, object]]] = defaultdict(list)
             for a, b in _in_order(self.picture):
@@ -71,7 +71,7 @@ class _Layout:
             self._climb(self.picture.root, [])
 
     def _meet(self, a: Vertex, b: Vertex) -> tuple[Box, Item, Item]:
-        """The innermost box around two vertices, and its items that contain them."""
+        """The innermost box around two vertices, and the items of that box that contain them."""
         ways: tuple[list[Item], list[Item]] = [*self.above[a], a], [*self.above[b], b]
         depth = next(i for i, (way, other) in enumerate(zip(*ways)) if way is not other)
         return self.above[a][depth - 1], ways[0][depth], ways[1][depth]
@@ -97,7 +97,7 @@ class _Layout:
     # ---- one box ---------------------------------------------------------------------------------------------------
 
     def _place(self, box: Box) -> None:
-        """Places all in a box relative to its corner, inner boxes first."""
+        """Places everything in a box relative to its corner, inner boxes first."""
         for item in box.items:
             if isinstance(item, Box):
                 self._place(item)
@@ -143,13 +143,13 @@ class _Layout:
                 item.x += _MARGIN
 
     def _offset(self, end: Place, item: Place) -> float:
-        """The distance of an end of an edge from the middle of its item."""
+        """The distance of an edge's end from the middle of its item."""
         return 0.0 if end is item else end.x + end.width / 2 - item.width / 2
 
     def _layers(
         self, items: list[Place], pairs: list[tuple[Place, Place, Segment]], entries: list[Any], exits: list[Any]
     ) -> list[list[Place]]:
-        """Items by their distance from the last; ports of the box first and last."""
+        """Items by their distance from the last; the box's ports first and last."""
         after: dict[Place, list[Place]] = defaultdict(list)
         for a, b, _ in pairs:
             after[a].append(b)
@@ -198,7 +198,7 @@ class _Layout:
 
 
 def _in_order(picture: Picture) -> list[tuple[Vertex, Vertex]]:
-    """The edges, in the order of recording."""
+    """The edges in recording order."""
     return sorted(picture.edges, key=lambda edge: (edge[0].order, edge[1].order))
 
 
@@ -251,8 +251,8 @@ def _spread(layers: list[list[Place]], links: list[tuple[Place, Place, float, fl
 
 
 def _settle(layer: list[Place], aims: list[float]) -> None:
-    """Positions in this order, as near to the desired ones as the widths allow: neighbours that would overlap become
-    one block, at the mean of its members' desired positions."""
+    """Positions in this order, as close to the desired ones as the widths allow: neighbours that would overlap form a
+    block at the mean of their desired positions."""
     blocks: list[tuple[float, list[int], float]] = []  # x, members, width
     for i, aim in enumerate(aims):
         x, members, width = aim, [i], layer[i].width + _GAP_X
@@ -277,7 +277,7 @@ def place(picture: Picture) -> None:
 
 
 def place_by_dot(picture: Picture, dot: str) -> None:
-    """place() by the program dot. OSError or ValueError where it fails."""
+    """place() with the program dot. OSError or ValueError if it fails."""
     names = {vertex: f"v{i}" for i, vertex in enumerate(picture.root.vertices())}
     boxes = {f"cluster{i}": box for i, box in enumerate(picture.root.boxes())}
     clusters = {box: name for name, box in boxes.items()}

@@ -1,4 +1,4 @@
-"""SVG of a graph with a layout, in light and dark mode."""
+"""Writes a laid-out graph as SVG for light and dark mode."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def size(vertex: Vertex) -> None:
 
 
 def _width(text: str, points: float) -> float:
-    """The width of a text, approximately, as fonts differ."""
+    """The approximate width of a text, as fonts differ."""
     narrow = sum(letter in "il.,:;|!' ()[]fjrt" for letter in text)
     wide = sum(letter in "mwMW@×" for letter in text)
     return points * (0.58 * len(text) - 0.24 * narrow + 0.28 * wide)

@@ -18,15 +18,15 @@ from ..optim.optimizer import Optimizer
 from ..tensor import Tensor
 from ._restore import as_before
 
-_SKIPPED = 0.1  # the fraction of points at the start that are skipped: the running mean has few losses there
+_SKIPPED = 0.1  # skipped at the start: the running mean has few losses there
 
 
 class LRCurve:
     """The result of lr_find().
 
     lrs, losses    the learning rates, and the mean over the losses up to each; raw_losses: the losses themselves
-    suggestion     the learning rate at which the mean falls steepest over the logarithm of the rate, by the line
-                   through a fifth of the points; None: it falls nowhere
+    suggestion     the rate at which the mean falls fastest over the logarithm of the rate, by the line through a
+                   fifth of the points; None: it never falls
     diverged       whether the test stopped because the loss grew too large
     """
 
@@ -48,8 +48,8 @@ class LRCurve:
         return self.lrs[best] if best is not None and slopes[best] < 0 else None
 
     def plot(self, ax: Any = None) -> Any:
-        """Draws the curve, and the suggestion as a point, into axes of matplotlib, by default new ones, and returns
-        them. ImportError without matplotlib."""
+        """Draws the curve, with the suggestion as a point, into matplotlib axes (default: new ones) and returns them.
+        ImportError without matplotlib."""
         if ax is None:
             try:
                 from matplotlib import pyplot
@@ -84,17 +84,17 @@ def lr_find(
     diverge: float = 4.0,
     device: Any = None,
 ) -> LRCurve:
-    """Trains for num_iter steps, while the learning rate grows by one factor a step from start_lr to end_lr; the curve
-    of losses shows where training is fast, and where it breaks.
+    """Trains for num_iter steps while the learning rate grows by a constant factor from start_lr to end_lr. The curve
+    of losses shows at which rates training is fast, and where it diverges.
 
-    A batch of loader is a tuple or list (inputs ..., target), of which loss_fn(model(*inputs), target) is the loss; a
-    loader that ends starts again. device: where batches go first. Groups of the optimizer keep the ratios of rates.
-    The mean over losses gives each step back the weight beta, with Adam's correction for the start (Kingma and Ba,
-    2014, section 3). It ends early where the mean exceeds diverge times its minimum, or is no number.
+    A batch of loader is a tuple or list (inputs ..., target) with the loss loss_fn(model(*inputs), target); a loader
+    that ends starts again. device: where to copy batches. Groups of the optimizer keep the ratios of their rates. beta:
+    the weight of the past in the running mean of losses, which has Adam's correction for the start (Kingma and Ba 2014,
+    section 3). The test ends early if the mean exceeds diverge times its minimum or is NaN.
 
-    Parameters, gradients, buffers, modes, the optimizer's state and options, and the generator of random numbers are
-    afterwards what they were, after an exception too. ArgumentError for rates, counts and shares out of range, an empty
-    loader, and a loss that is no single number; TypeError for batches of another kind.
+    Afterwards, also after an exception, parameters, gradients, buffers, modes, the optimizer's state and options, and
+    the random generator are restored. ArgumentError for arguments out of range, an empty loader, and a loss that is not
+    a single number; TypeError for other batches.
 
     >>> model = norch.nn.Linear(2, 1)
     >>> batches = [(norch.ones(4, 2), norch.zeros(4, 1))]
@@ -107,7 +107,7 @@ def lr_find(
         raise ArgumentError(f"lr_find: 0 < start_lr < end_lr is required, not {start_lr} and {end_lr}")
     if num_iter < 2 or not 0 <= beta < 1 or not diverge > 1:
         raise ArgumentError(
-            f"lr_find: num_iter {num_iter} has to be above 1, beta {beta} in [0, 1), diverge {diverge} above 1"
+            f"lr_find: num_iter {num_iter} must be above 1, beta {beta} in [0, 1), diverge {diverge} above 1"
         )
     lrs: list[float] = []
     raw: list[float] = []
@@ -126,7 +126,7 @@ def lr_find(
             loss = loss_fn(model(*inputs), target)
             if not isinstance(loss, Tensor) or loss.numel() != 1:
                 described = f"shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else type(loss).__name__
-                raise ArgumentError(f"lr_find: the loss is a tensor of one number, not {described}")
+                raise ArgumentError(f"lr_find: the loss must be a tensor of one number, not {described}")
             value = loss.item()
             mean = beta * mean + (1 - beta) * value
             smooth = mean / (1 - beta ** (i + 1))
@@ -150,12 +150,12 @@ def _endless(loader: Iterable[Any]) -> Iterator[Any]:
             count += 1
             yield batch
         if not count:
-            raise ArgumentError("lr_find: the loader gives no batches")
+            raise ArgumentError("lr_find: the loader has no batches")
 
 
 def _moved(batch: Any, device: Any) -> list[Any]:
     if not isinstance(batch, (tuple, list)) or len(batch) < 2:
-        raise TypeError(f"lr_find: a batch is a tuple or list (inputs ..., target), not {type(batch).__name__}")
+        raise TypeError(f"lr_find: a batch must be a tuple or list (inputs ..., target), not {type(batch).__name__}")
     return [x.to(device) if device is not None and isinstance(x, Tensor) else x for x in batch]
 
 

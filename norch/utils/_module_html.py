@@ -1,4 +1,4 @@
-"""The HTML of a module in notebooks: a tree that opens, with the number of parameters of each part."""
+"""The HTML of a module in notebooks: a collapsible tree with the number of parameters of each part."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-_OPEN = 2  # levels that are open at first
+_OPEN = 2  # levels that are expanded at first
 
 
 def _repr_html_(self: Any) -> str:
-    """HTML for notebooks: the modules as a tree that opens and closes, with the number of their parameters."""
+    """HTML for notebooks: a collapsible tree of the modules with the number of their parameters."""
     params = {id(p): p for p in self.parameters()}.values()
     total = sum(p.numel() for p in params)
     trainable = sum(p.numel() for p in params if p.requires_grad)

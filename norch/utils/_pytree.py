@@ -1,4 +1,4 @@
-"""``norch.utils._pytree`` at the path that scripts import it by; compat/pytree.py holds it."""
+"""``norch.utils._pytree`` at the path that scripts import; implemented in compat/pytree.py."""
 
 import sys
 

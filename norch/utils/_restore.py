@@ -1,4 +1,4 @@
-"""as_before(): a context manager that restores a model which was run or trained inside it."""
+"""as_before(): restores a model after it was run or trained inside a context."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..random import fork_rng
 
 @contextmanager
 def as_before(model: Module, training: bool | None) -> Iterator[None]:
-    """The model in a mode (None: as it is), with copies of its buffers; at the end modes, buffers and the generator of
-    random numbers are what they were."""
+    """Sets the model's mode (None: unchanged) and copies its buffers. At the end modes, buffers and the random
+    generator are restored."""
     modules = list(model.modules())
     modes = [(module, module.training) for module in modules]
     buffers = [(module, dict(module._buffers)) for module in modules]

@@ -1,4 +1,4 @@
-"""summary(): a model as a table of its modules, with shapes, parameters, multiply-adds and memory, as torchinfo's."""
+"""summary(): a model as a table of modules with shapes, parameters, multiply-adds and memory, like torchinfo's."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ._restore import as_before
 
 
 class Row:
-    """A call of a module, or a module that was not called.
+    """A call of a module, or a module that was never called.
 
-    name, kind       under which its parent holds it; its class
+    name, kind       its name in its parent; its class
     depth            0: the model
     shape            of the output: a tuple, or nested as the output is; None: not called
-    params           elements of its own parameters, those of earlier rows and of submodules not counted
-    multiply_adds    of its own calls, those of submodules not counted
-    note             "(recursive)": called before; "(shared)": all its parameters belong to an earlier row too
+    params           elements of its own parameters, without those of earlier rows and of submodules
+    multiply_adds    of its own calls, without those of submodules
+    note             "(recursive)": called before; "(shared)": all its parameters are in an earlier row
     """
 
     def __init__(self, name: str, module: Module, depth: int):
@@ -41,18 +41,18 @@ class Row:
         self.rows: list[Row] = []
 
     def walk(self) -> Iterator[Row]:
-        """The row, and those below it."""
+        """This row and all rows below."""
         yield self
         for row in self.rows:
             yield from row.walk()
 
 
 class ModelSummary:
-    """The result of summary(); printed, the table.
+    """The result of summary(). Its str() is the table.
 
     rows, and in elements or bytes: total_params, trainable_params, total_mult_adds, input_bytes, param_bytes,
-    buffer_bytes, output_bytes (of modules that hold no others), peak_bytes (the most that the forward pass took at a
-    time, besides parameters and input)
+    buffer_bytes, output_bytes (of modules without submodules), peak_bytes (the largest amount allocated at once during
+    the forward pass, without parameters and input)
     """
 
     def __init__(self, root: Row, depth: int):
@@ -109,18 +109,17 @@ def summary(
     mode: str = "eval",
     **kwargs: Any,
 ) -> ModelSummary:
-    """The modules of a model as a table: the output shape of each call, its parameters and multiply-adds, and memory.
+    """A table of a model's modules: the output shape of each call, parameters, multiply-adds and memory.
 
-    input: a tensor; a shape, of which random numbers are made (zeros for integer dtypes); a list or tuple of such, the
-    positional arguments; or a dict of arguments by name. None: the model is not called, and only parameters are
-    counted. kwargs: further arguments by name, as they are. depth: rows further down are added to those above.
-    dtype, device: of the numbers that are made; by default float, and where the parameters are. mode: "eval", "train"
-    or "same", for the call.
+    input: a tensor; a shape, which is filled with random numbers (zeros for integer dtypes); a list or tuple of these
+    as positional arguments; or a dict of named ones. None: only counts parameters, without a call. kwargs: further
+    named arguments, unchanged. depth: deeper rows are added to their parents. dtype, device: of generated inputs; by
+    default float, on the parameters' device. mode: "eval", "train" or "same", for the call.
 
-    Multiply-adds are those that the library computes for products, convolutions and attention, whether in a module or
-    between. The call is made without gradients, on copies of the buffers, and with the random numbers restored: modes,
-    running statistics and the generator are as before. A parameter that two modules share is counted once. Error where
-    the model raises, with the module in which it did; ArgumentError for what is no input, mode or depth.
+    Multiply-adds are counted for products, convolutions and attention, inside modules or between them. The call runs
+    without gradients, on copies of the buffers; modes, running statistics and the random generator are restored. A
+    shared parameter is counted once. If the model raises, Error names the module; ArgumentError for an invalid input,
+    mode or depth.
 
     >>> model = norch.nn.Sequential(norch.nn.Linear(4, 8), norch.nn.ReLU(), norch.nn.Linear(8, 2))
     >>> print(norch.utils.summary(model, (5, 4)))
@@ -138,9 +137,9 @@ def summary(
     if not isinstance(model, Module):
         raise TypeError(f"summary: expected a module, not {type(model).__name__}")
     if mode not in ("eval", "train", "same"):
-        raise ArgumentError(f"summary: mode is 'eval', 'train' or 'same', not {mode!r}")
+        raise ArgumentError(f"summary: mode must be 'eval', 'train' or 'same', not {mode!r}")
     if type(depth) is not int or depth < 0:
-        raise ArgumentError(f"summary: depth is 0 or more, not {depth!r}")
+        raise ArgumentError(f"summary: depth must be 0 or more, not {depth!r}")
     root = Row("", model, 0)
     args, named = _arguments(model, input, dtype, device)
     peak = 0
@@ -165,7 +164,7 @@ def _arguments(model: Module, input: Any, dtype: Any, device: Any) -> tuple[tupl
         if isinstance(x, Tensor) or not isinstance(x, (tuple, list)):
             return x
         if not _is_shape(x) or min(x) < 0:
-            raise ArgumentError(f"summary: an input is a tensor or a shape, sizes of 0 and more, not {x!r}")
+            raise ArgumentError(f"summary: an input must be a tensor or a shape of sizes >= 0, not {x!r}")
         make: Callable[..., Any] = rand if dtype is None or dtype.is_floating_point else zeros
         return make(*x, dtype=dtype, device=where)
 
@@ -181,7 +180,7 @@ def _arguments(model: Module, input: Any, dtype: Any, device: Any) -> tuple[tupl
         if isinstance(input, (tuple, list)):
             return tuple(to_tensor(x) for x in input), {}
     kind = type(input).__name__
-    raise TypeError(f"summary: input is a tensor, a shape, a list of them or a dict of arguments, not {kind}")
+    raise TypeError(f"summary: input must be a tensor, a shape, a list of them or a dict of arguments, not {kind}")
 
 
 def _tensors(tree: Any) -> Iterator[Tensor]:
@@ -195,7 +194,7 @@ def _tensors(tree: Any) -> Iterator[Tensor]:
 
 
 def _shape(tree: Any) -> Any:
-    """The shapes of a nested output; None for what is no tensor."""
+    """The shapes in a nested output; None for anything but a tensor."""
     if isinstance(tree, Tensor):
         return tuple(tree.shape)
     if isinstance(tree, (tuple, list)):
@@ -207,7 +206,7 @@ def _shape(tree: Any) -> Any:
 
 
 def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: str) -> tuple[Row, int]:
-    """The rows of the calls in model(*args, **kwargs), and the most bytes that it took at a time."""
+    """The rows of the calls in model(*args, **kwargs), and the largest number of bytes allocated at once."""
     thread = threading.get_ident()
     rows: list[Row] = []
     stack: list[Row] = []
@@ -264,7 +263,7 @@ def _name(parent: Module, module: Module) -> str:
 
 
 def _count(root: Row) -> None:
-    """Adds the modules with parameters that were not called, and gives each parameter to the first row that has it."""
+    """Adds modules with parameters that were not called, and counts each parameter in the first row that has it."""
     called = {id(row.module) for row in root.walk()}
     for name, module in root.module.named_modules():
         if id(module) not in called and module._parameters:

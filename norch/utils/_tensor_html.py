@@ -1,4 +1,4 @@
-"""The HTML of a tensor in notebooks: its type, range and distribution, its elements as a table, or an image."""
+"""The HTML of a tensor in notebooks: type, range, histogram, and its elements as a table or an image."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from ..autograd import no_grad
 from ..dtype import uint8
 from ..errors import Error
 
-_EDGE = 5  # rows and columns at each end of a table that is cut
+_EDGE = 5  # rows and columns shown at each end of a long axis
 _BINS = 30
-_SAMPLE = 65536  # elements of which a histogram is made
-_PIXELS = 8, 1024  # sizes of an axis that an image has
+_SAMPLE = 65536  # elements used for the histogram
+_PIXELS = 8, 1024  # the smallest and largest side of an image
 
 _CELL = 'style="text-align:right;padding:1px 6px;border:1px solid rgba(128,128,128,.35)"'
 
 
 def _repr_html_(self: Any) -> str | None:
-    """HTML for notebooks: shape, dtype, device; least, mean and largest element and a histogram; the elements of up to
-    two axes as a table, without the middle of long ones; an image as a picture."""
+    """HTML for notebooks: shape, dtype, device; minimum, mean, maximum and a histogram; elements as a table if there
+    are at most two axes, the middle of long ones left out; images as pictures."""
     try:
         with no_grad():
             return _html(self, self.detach())
-    except Error:  # the elements cannot be read: the message says why
+    except Error:  # the elements cannot be read, and the message says why
         return None
 
 
 def _repr_png_(self: Any) -> bytes | None:
-    """A PNG file of a tensor that looks like an image: (height, width) or (height, width, channels) of uint8, or
-    (channels, height, width) of uint8 or of floats from 0 to 1, of 1, 3 or 4 channels and 8 to 1024 pixels a side; else
+    """A PNG file of a tensor that looks like an image: uint8 (height, width) or (height, width, channels), or
+    (channels, height, width) of uint8 or floats in [0, 1], with 1, 3 or 4 channels and sides of 8 to 1024 pixels; else
     None."""
     try:
         with no_grad():
@@ -115,7 +115,7 @@ def _table(x: Any) -> str:
 
 
 def _cut(x: Any) -> list[Any]:
-    """The parts of x along its first axis, with None for the middle where there are many."""
+    """The parts of x along its first axis; None replaces the middle of a long axis."""
     size = x.shape[0]
     if size <= 2 * _EDGE:
         return [x[i] for i in range(size)]
@@ -126,7 +126,7 @@ def _cut(x: Any) -> list[Any]:
 
 
 def _png(x: Any) -> bytes | None:
-    """The file, by the format's specification (W3C, 2003): 8 bits a sample, no filter."""
+    """The PNG file, by the specification (W3C, 2003): 8 bits a sample, no filter."""
     least, most = _PIXELS
     is_bytes = x.dtype.name == "uint8"
     if is_bytes and x.ndim == 2:

@@ -54,13 +54,15 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """function(*args, **kwargs): a tensor, or a tuple or list with tensors. Only the arguments are kept; backward calls
-    function a second time, in the same autocast and with the same random numbers if preserve_rng_state. context_fn()
-    gives two contexts, one for each of the calls. Error in backward if an argument was changed in place meanwhile,
-    unless it is a constant in a container or by name, or one that function itself changes with use_reentrant=True.
+    """Calls function(*args, **kwargs), which returns a tensor, or a tuple or list with tensors, and keeps only the
+    arguments. backward calls function again under the same autocast and, if preserve_rng_state, with the same random
+    numbers. context_fn() returns a context for each of the two calls.
 
-    Gradients also reach leaves that function uses beside its arguments. determinism_check, debug and early_stop have no
-    effect, nor has use_reentrant else; the implementation is PyTorch's for use_reentrant=False.
+    Error in backward if an argument was changed in place since. Constants in containers or keyword arguments may
+    change, and so may any that function itself changes with use_reentrant=True.
+
+    Gradients also reach leaves that function uses without being given them. The implementation is PyTorch's for
+    use_reentrant=False; determinism_check, debug and early_stop have no effect.
 
     >>> from norch.utils.checkpoint import checkpoint
     >>> x = norch.zeros(2, requires_grad=True)
@@ -91,7 +93,7 @@ def checkpoint(
     first, again = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     with first:
         outs = call()
-    if use_reentrant:  # function may then write to constants, as in PyTorch
+    if use_reentrant:  # as in PyTorch, function may then write to constants
         versions |= {x: x._version for x in checked if not x.requires_grad}
     nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
     inside, leading = region([node for node in nodes if node is not None], start)
@@ -99,7 +101,7 @@ def checkpoint(
         whole = Checkpoint(*dict.fromkeys(edge for _, edge in leading))
         whole.recompute = recompute
         for i, node in enumerate(nodes):
-            if node in inside:  # the recorded graph is freed with the tensors that it made
+            if node in inside:  # the recorded graph is freed with the tensors it made
                 outs[i] = alias(outs[i])
                 outs[i]._node = whole if len(outs) == 1 else Output(whole, i)
     return outs[0] if kind[0] is None else kind[0](outs)
@@ -108,7 +110,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Sequence[Callable[..., Any]], segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """The functions (or the layers of a Sequential) in sequence, in segments, each but the last a checkpoint.
+    """Runs functions (or the layers of a Sequential) in sequence. All segments but the last are checkpoints.
 
     >>> model = norch.nn.Sequential(norch.nn.Linear(3, 3), norch.nn.ReLU(), norch.nn.Linear(3, 1))
     >>> x = norch.ones(2, 3, requires_grad=True)
@@ -132,13 +134,13 @@ def checkpoint_sequential(
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The CUDA devices that tensors among args are on, and the states of their random numbers."""
+    """The CUDA devices of the tensors in args, and their generators' states."""
     devices = sorted({x.get_device() for x in args if isinstance(x, Tensor) and x.is_cuda})
     return devices, [cuda.get_rng_state(device) for device in devices]
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
-    """Restores what get_device_states() gave."""
+    """Restores the states from get_device_states()."""
     for device, state in zip(devices, states, strict=True):
         cuda.set_rng_state(state, device)
 

@@ -1,4 +1,4 @@
-"""DLPack: tensors shared with other array libraries, without a copy.
+"""DLPack: shares tensors with other array libraries, without a copy.
 
 >>> import norch
 >>> x = norch.arange(4.0)
@@ -7,7 +7,7 @@
 >>> x.tolist()
 [7.0, 1.0, 2.0, 3.0]
 
-The other way is `numpy.from_dlpack(x)`, `torch.from_dlpack(x)` and so on. The protocol: dmlc.github.io/dlpack.
+The other direction is `numpy.from_dlpack(x)`, `torch.from_dlpack(x)` and so on. The protocol: dmlc.github.io/dlpack.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _CPU, _CUDA = 1, 2
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of another library's array, which is kept alive by the tensor.
+    """A tensor that shares the memory of another library's array and keeps it alive.
 
-    ext_tensor: an object with `__dlpack__` and `__dlpack_device__`, or an unused capsule. device: where
-    the result shall be; None: where the array is. copy: True always copies, False never does (ArgumentError where a
-    device asks for it), None where it is needed. A read-only array is shared too, with a warning: writes to the tensor
-    are undefined. TypeError for other objects; DTypeError for dtypes that norch lacks; DeviceError for other devices.
+    ext_tensor: an object with `__dlpack__` and `__dlpack_device__`, or an unused capsule. device: where to put the
+    result; None: the array's device. copy: True always copies, False never does (ArgumentError if device requires it),
+    None copies if necessary. A read-only array is shared too, with a warning: writing to the tensor is undefined.
+    TypeError for other objects, DTypeError for dtypes that norch lacks, DeviceError for other devices.
 
     >>> x = norch.ones(2)
     >>> y = norch.from_dlpack(x).mul_(3)
@@ -66,12 +66,12 @@ def _capsule_of(array: Any) -> Any:
         options["stream"] = current_stream(Device("cuda", array.__dlpack_device__()[1])).cuda_stream
     try:
         return array.__dlpack__(max_version=(1, 0), **options)
-    except TypeError:  # a producer of DLPack before 1.0
+    except TypeError:  # a producer older than DLPack 1.0
         return array.__dlpack__(**options)
 
 
 def to_dlpack(tensor: Any) -> Any:
-    """A DLPack capsule over the elements of a tensor, of the form before DLPack 1.0, for one consumer.
+    """A DLPack capsule, in the form before DLPack 1.0, that shares a tensor's elements with one consumer.
 
     >>> norch.from_dlpack(norch.to_dlpack(norch.ones(2)))
     tensor([1., 1.])
@@ -82,11 +82,11 @@ def to_dlpack(tensor: Any) -> Any:
 def __dlpack__(  # noqa: N807
     self: Any, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """A DLPack capsule over the elements: the protocol by which array libraries share memory (norch.from_dlpack).
+    """A DLPack capsule over the elements, by which array libraries share memory (norch.from_dlpack).
 
-    The arguments are those of the array API standard (2023.12, `__dlpack__`). A tensor of a CUDA device is complete
-    when this returns, unless stream is -1. A tensor with a negative stride, which PyTorch cannot read, is exported as a
-    copy. BufferError for tensors that require grad, and with copy=False for what would need a copy.
+    The arguments are those of the array API standard (2023.12, `__dlpack__`). A CUDA tensor is complete when this
+    returns, unless stream is -1. A tensor with a negative stride is exported as a copy, as PyTorch cannot read it.
+    BufferError for tensors that require grad, and for copy=False if a copy is necessary.
     """
     x, here = self, __dlpack_device__(self)
     if x.requires_grad:
@@ -113,5 +113,5 @@ def __dlpack__(  # noqa: N807
 
 
 def __dlpack_device__(self: Any) -> tuple[int, int]:  # noqa: N807
-    """(the type of the device, its index), as DLPack numbers them: (1, 0) is the CPU, (2, i) is cuda:i."""
+    """(device type, index) as DLPack numbers them: (1, 0) is the CPU, (2, i) is cuda:i."""
     return (_CUDA, self.device.index or 0) if self.is_cuda else (_CPU, 0)

@@ -1,7 +1,7 @@
-"""safetensors: files of named tensors, and of nothing else, so that loading one runs no code. The functions are those
-of `safetensors.torch`, for norch's tensors and without that package.
+"""safetensors: files that hold named tensors and nothing else, so that loading runs no code. The functions are those of
+`safetensors.torch`, for norch's tensors and without that package.
 
-A file is the size of the header in 8 bytes; the header, JSON, `{name: {"dtype", "shape", "data_offsets"}}` and perhaps
+A file is the header's size in 8 bytes; the header, JSON, `{name: {"dtype", "shape", "data_offsets"}}` and optionally
 `"__metadata__"`, a dict of strings; then the elements of all tensors in C order, without gaps
 (github.com/huggingface/safetensors). Files are checked as that package checks them.
 
@@ -50,7 +50,7 @@ SIZE = struct.Struct("<Q")
 LARGEST_HEADER = 100_000_000
 METADATA = "__metadata__"
 
-# The dtypes of the format, in the order in which it puts tensors of them into a file, the last first.
+# The format's dtypes. A file orders its tensors by them, the last first.
 DTYPES = {
     "BOOL": "bool",
     "U8": "uint8",
@@ -74,14 +74,14 @@ RANK = {code: rank for rank, code in enumerate(DTYPES)}
 
 
 class SafetensorError(Error):
-    """A file is not a safetensors file, is damaged, or has a dtype that norch lacks."""
+    """Not a safetensors file, a damaged one, or a dtype that norch lacks."""
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 
 class Parts:
-    """A file of tensors, checked and ready to be written."""
+    """A file of tensors, checked and ready to write."""
 
     def __init__(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None):
         _check(tensors, metadata)
@@ -105,20 +105,18 @@ class Parts:
 
 def _check(tensors: Any, metadata: Any) -> None:
     if not isinstance(tensors, Mapping):
-        raise ArgumentError(f"save: safetensors are a dict of tensors by name, not a {type(tensors).__name__}")
+        raise ArgumentError(f"save: expected a dict of tensors by name, not a {type(tensors).__name__}")
     if metadata is not None and not all(isinstance(text, str) for item in metadata.items() for text in item):
-        raise TypeError("save: the metadata of safetensors are a dict of strings by strings")
+        raise TypeError("save: metadata must be a dict of strings")
     for name, x in tensors.items():
         if not isinstance(name, str) or name == METADATA:
             raise ArgumentError(f"save: {name!r} cannot be the name of a tensor of safetensors")
         if not isinstance(x, Tensor):
             raise ArgumentError(f"save: safetensors are a dict of tensors; {name!r} is a {type(x).__name__}")
         if x.dtype.name not in NAMES:
-            raise ArgumentError(f"save: {name!r} is of {x.dtype}, which safetensors do not have")
+            raise ArgumentError(f"save: {name!r} is of {x.dtype}, which the format lacks")
         if not x.is_contiguous():
-            raise ArgumentError(
-                f"save: {name!r} is not contiguous, and safetensors have no strides; save .contiguous()"
-            )
+            raise ArgumentError(f"save: {name!r} is not contiguous, and the format has no strides; save .contiguous()")
     for first, second in _sharing(tensors):
         raise ArgumentError(
             f"save: {first!r} and {second!r} share memory, which safetensors cannot represent; save one of them, a "
@@ -127,7 +125,7 @@ def _check(tensors: Any, metadata: Any) -> None:
 
 
 def _sharing(tensors: Mapping[str, Tensor]) -> Iterable[tuple[str, str]]:
-    """Pairs of names of contiguous tensors that have elements in common."""
+    """Pairs of names of contiguous tensors that overlap."""
     places = sorted(
         (str(x.device), x.data_ptr(), x.data_ptr() + x.nbytes, name) for name, x in tensors.items() if x.numel()
     )
@@ -140,16 +138,16 @@ def _sharing(tensors: Mapping[str, Tensor]) -> Iterable[tuple[str, str]]:
 
 
 def save_file(tensors: Mapping[str, Tensor], filename: Any, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes tensors by name, and strings by name, to the file at filename.
+    """Writes named tensors, and metadata strings, to the file at filename.
 
     ArgumentError (a ValueError) for tensors that are not contiguous, share memory, or have a dtype that the format
-    lacks. A file that was there stays as it was until the new one is complete.
+    lacks. An existing file is replaced only when the new one is complete.
     """
     write(Parts(tensors, metadata), filename)
 
 
 def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> bytes:
-    """The bytes of the file that save_file() writes.
+    """The bytes that save_file() writes.
 
     >>> data = norch.utils.safetensors.save({"x": norch.ones(2)})
     >>> norch.utils.safetensors.load(data)
@@ -164,7 +162,7 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = Non
 
 
 class Entry(NamedTuple):
-    """What the header says of a tensor. start: of its elements, counted from the end of the header."""
+    """A tensor's entry in the header. start: the offset of its elements, from the end of the header."""
 
     name: str
     code: str
@@ -185,7 +183,7 @@ class Entry(NamedTuple):
         return storage.seen_as(dtype, self.shape, strides, 0)
 
 
-# Bits of an element, of dtypes that norch lacks, too.
+# Bits of an element, also for dtypes that norch lacks.
 BITS = {code: 8 if code in ("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3") else int(code.lstrip("BCUIF")) for code in DTYPES}
 
 
@@ -201,13 +199,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _size(text: str) -> int:
-    if len(text) > 20:  # digits, which take time in the square of their number
+    if len(text) > 20:  # converting digits takes time in the square of their number
         raise ValueError(f"a number of {len(text)} digits")
     return int(text)
 
 
 def _header_size(head: bytes, size: int | None) -> int:
-    """The size of the header of a file that begins with head and has size bytes."""
+    """The size of the header, for a file that begins with head and has size bytes."""
     if len(head) < SIZE.size:
         raise _refuse(f"{len(head)} bytes")
     (count,) = SIZE.unpack(head[: SIZE.size])
@@ -217,16 +215,16 @@ def _header_size(head: bytes, size: int | None) -> int:
 
 
 def _parsed(header: bytes, data_size: int | None) -> tuple[list[Entry], dict[str, str] | None]:
-    """The entries of a header, in the order of their elements, and the metadata. data_size: bytes behind the header."""
+    """The entries of a header, by offset, and the metadata. data_size: bytes after the header."""
     if header[:1] != b"{":
         raise _refuse("the header does not begin with {")
     try:
         content = json.loads(header.decode(), object_pairs_hook=_once, parse_int=_size)
     except (ValueError, RecursionError) as error:
-        raise _refuse(f"the header is no JSON ({error})") from None
+        raise _refuse(f"the header is not JSON ({error})") from None
     metadata = content.pop(METADATA, None)
     if metadata is not None and not (type(metadata) is dict and all(type(text) is str for text in metadata.values())):
-        raise _refuse(f"{METADATA} is no dict of strings")
+        raise _refuse(f"{METADATA} is not a dict of strings")
     entries = sorted((_entry(name, fields) for name, fields in content.items()), key=lambda entry: entry[3:])
     at = 0
     for entry in entries:
@@ -240,13 +238,13 @@ def _parsed(header: bytes, data_size: int | None) -> tuple[list[Entry], dict[str
 
 def _entry(name: str, said: Any) -> Entry:
     if type(said) is not dict or not {"dtype", "shape", "data_offsets"} <= said.keys():
-        raise _refuse(f"{name!r} has not dtype, shape and data_offsets")
+        raise _refuse(f"{name!r} lacks dtype, shape or data_offsets")
     code, shape, offsets = said["dtype"], said["shape"], said["data_offsets"]
     if type(code) is not str or code not in DTYPES:
         raise _refuse(f"{name!r} is of {code if type(code) is str else type(code).__name__}")
     for numbers in (shape, offsets):
         if type(numbers) is not list or any(type(n) is not int or not 0 <= n < 1 << 63 for n in numbers):
-            raise _refuse(f"{name!r} has sizes or offsets that are no sizes")
+            raise _refuse(f"{name!r} has sizes or offsets that are not integers >= 0")
     if len(shape) > MAX_DIMS or len(offsets) != 2:
         raise _refuse(f"{name!r} has {len(shape)} sizes and {len(offsets)} offsets; {MAX_DIMS} and 2 is the limit")
     if prod(max(size, 1) for size in shape) * BITS[code] >= 1 << 63:
@@ -259,14 +257,14 @@ def _entry(name: str, said: Any) -> Entry:
 def read(
     source: Source, head: bytes, where: Device | Chosen | None, size: int | None, most: int | None
 ) -> dict[str, Tensor]:
-    """The tensors of a file whose head has been read: mapped where the source is. size: its bytes, if these are known;
-    most: or how many they may be."""
+    """The tensors of a file whose head was read, mapped if possible. size: the number of its bytes, if known; most: an
+    upper bound on it."""
     count = _header_size(head, most) + SIZE.size
     header = head[SIZE.size : count] + source.read(count - len(head))
     if len(header) < count - SIZE.size:
         raise _refuse(f"{len(header)} bytes of a header of {count - SIZE.size}")
     entries, _ = _parsed(header, None if size is None else size - count)
-    if most is not None and (claimed := sum(entry.nbytes for entry in entries)) > most:  # before allocation
+    if most is not None and (claimed := sum(entry.nbytes for entry in entries)) > most:  # checked before allocation
         raise _refuse(f"{claimed} bytes of elements in a file of {most}")
     tensors = {}
     try:
@@ -279,17 +277,17 @@ def read(
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
-    """The tensors of the file at filename, by name, in the order of their elements.
+    """The tensors of the file at filename, by name, in file order.
 
-    On the CPU they see the file, mapped copy on write: it is read when they are, and writes do not reach it. Elements
-    that are not aligned in the file are copied. SafetensorError for another or a damaged file.
+    On the CPU they are mapped copy on write: the file is read when the elements are, and writes do not reach it.
+    Elements that are not aligned in the file are copied. SafetensorError for another or a damaged file.
     """
     with safe_open(filename, device=device) as file:
         return {name: file.get_tensor(name) for name in file.offset_keys()}
 
 
 def load(data: bytes) -> dict[str, Tensor]:
-    """The tensors, by name, of the bytes of a file.
+    """The tensors, by name, from the bytes of a file.
 
     >>> norch.utils.safetensors.load(norch.utils.safetensors.save({"x": norch.ones(2)}))
     {'x': tensor([1., 1.])}
@@ -299,14 +297,14 @@ def load(data: bytes) -> dict[str, Tensor]:
 
 
 class safe_open:  # noqa: N801  (the name in safetensors)
-    """A file whose tensors, or parts of them, are read one by one.
+    """A file whose tensors are read one by one, whole or in part.
 
-    framework: "norch", or "pt" and "torch" as programs for PyTorch have it; all give norch's tensors. device: theirs.
+    framework: "norch", or "pt" or "torch" for programs written for PyTorch; all return norch's tensors. device: theirs.
     """
 
     def __init__(self, filename: Any, framework: str = "norch", device: Any = "cpu"):
         if framework not in ("norch", "pt", "torch", "pytorch"):
-            raise ArgumentError(f"safe_open: framework {framework!r}; the tensors are norch's")
+            raise ArgumentError(f"safe_open: unknown framework {framework!r}")
         self._device = Device(device)
         with open(filename, "rb") as file:
             size = size_of(file)
@@ -323,18 +321,18 @@ class safe_open:  # noqa: N801  (the name in safetensors)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self._source = None  # tensors that have been taken keep the mapping
+        self._source = None  # tensors keep the mapping alive
 
     def keys(self) -> list[str]:
         """The names, sorted."""
         return sorted(self._entries)
 
     def offset_keys(self) -> list[str]:
-        """The names, in the order of the elements."""
+        """The names in file order."""
         return list(self._entries)
 
     def metadata(self) -> dict[str, str] | None:
-        """The strings that were saved with the tensors, by name; None if there are none."""
+        """The metadata, a dict of strings; None if there are none."""
         return self._metadata
 
     def _mapped(self, name: str) -> Tensor:
@@ -351,12 +349,12 @@ class safe_open:  # noqa: N801  (the name in safetensors)
         return self._mapped(name).to(self._device)
 
     def get_slice(self, name: str) -> Slice:
-        """The Slice of the tensor of that name: indexing it reads a part."""
+        """The Slice of a tensor: indexing it reads a part."""
         return Slice(self._mapped(name), self._entries[name].code, self._device)
 
 
 class Slice:
-    """A tensor of a file; indexing reads only the part that is asked for."""
+    """A tensor of a file; indexing reads only that part."""
 
     def __init__(self, mapped: Tensor, code: str, device: Device):
         self._mapped, self._code, self._device = mapped, code, device
@@ -366,7 +364,7 @@ class Slice:
         return list(self._mapped.shape)
 
     def get_dtype(self) -> str:
-        """The dtype, by its name in the file, such as "F32"."""
+        """The dtype's name in the file, such as "F32"."""
         return self._code
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -377,13 +375,13 @@ class Slice:
 
 
 def _place(name: str, x: Any) -> Any:
-    """The key that entries of a state dict with the same elements share."""
+    """A key that is equal for state dict entries with the same elements."""
     return (x.device, x.data_ptr(), x.shape, x.stride(), x.dtype) if isinstance(x, Tensor) and x.numel() else name
 
 
 def save_model(model: Module, filename: Any, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes the state dict of a module. Of entries that share their elements, as tied weights do, the first by name
-    is written, and the metadata have its name for each of the others."""
+    """Writes the state dict of a module. Of entries that share their elements, such as tied weights, only the first by
+    name is written; the metadata map the other names to it."""
     info, first_at, written = dict(metadata or {}), dict[Any, str](), dict[str, Any]()
     for name, x in sorted(model.state_dict().items()):
         if (first := first_at.setdefault(_place(name, x), name)) == name:
@@ -394,8 +392,8 @@ def save_model(model: Module, filename: Any, metadata: Mapping[str, str] | None 
 
 
 def load_model(model: Module, filename: Any, strict: bool = True, device: Any = "cpu") -> tuple[list[str], list[str]]:
-    """Copies the tensors of a file of save_model() into a module. Returns (the missing keys, the unexpected keys); with
-    strict an Error names them, and nothing is changed."""
+    """Copies the tensors of a save_model() file into a module. Returns (missing keys, unexpected keys); with strict an
+    Error names them and nothing is changed."""
     state = load_file(filename, device)
     places = {name: _place(name, x) for name, x in model.state_dict().items()}
     by_place = {places[name]: x for name, x in state.items() if name in places}

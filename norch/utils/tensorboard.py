@@ -1,4 +1,4 @@
-"""``norch.utils.tensorboard`` at the path that scripts import it by; compat/tensorboard.py holds it."""
+"""``norch.utils.tensorboard`` at the path that scripts import; implemented in compat/tensorboard.py."""
 
 import sys
 

@@ -260,11 +260,15 @@ def test_many_operations_take_no_recursion():
         (TypeError, lambda: draw_graph(3), "draw_graph: expected a tensor, or a function of one, not int"),
         (TypeError, lambda: draw_graph(lambda: 3), "draw_graph: expected a tensor, or a function of one, not int"),
         (norch.Error, lambda: draw_graph(norch.ones(1)), "draw_graph: this tensor does not require grad"),
-        (TypeError, lambda: draw_graph(norch.ones(1, requires_grad=True) * 2, [1]), "params is a module or a dict"),
+        (
+            TypeError,
+            lambda: draw_graph(norch.ones(1, requires_grad=True) * 2, [1]),
+            "params must be a module or a dict",
+        ),
         (
             norch.ArgumentError,
             lambda: draw_graph(norch.ones(1, requires_grad=True) * 2, engine="neato"),
-            "engine is 'dot', 'own' or None, not 'neato'",
+            "engine must be 'dot', 'own' or None, not 'neato'",
         ),
     ],
 )

@@ -141,11 +141,11 @@ def test_a_module_that_gives_nothing():
     ("error", "call", "text"),
     [
         (TypeError, lambda: summary(3, (1,)), "summary: expected a module, not int"),
-        (norch.ArgumentError, lambda: summary(nn.ReLU(), (1,), mode="fast"), "mode is 'eval', 'train' or 'same'"),
+        (norch.ArgumentError, lambda: summary(nn.ReLU(), (1,), mode="fast"), "mode must be 'eval', 'train' or 'same'"),
         (norch.ArgumentError, lambda: summary(nn.ReLU(), (1,), depth=-1), "depth is 0 or more, not -1"),
-        (norch.ArgumentError, lambda: summary(nn.ReLU(), (1, -2)), r"sizes of 0 and more, not \(1, -2\)"),
+        (norch.ArgumentError, lambda: summary(nn.ReLU(), (1, -2)), r"of sizes >= 0, not \(1, -2\)"),
         (norch.ArgumentError, lambda: summary(nn.ReLU(), [(1, "a")]), r"a tensor or a shape, .* not \(1, 'a'\)"),
-        (TypeError, lambda: summary(nn.ReLU(), "x"), "input is a tensor, a shape, .* not str"),
+        (TypeError, lambda: summary(nn.ReLU(), "x"), "input must be a tensor, a shape, .* not str"),
     ],
 )
 def test_messages(error, call, text):

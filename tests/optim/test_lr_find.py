@@ -143,10 +143,10 @@ def test_the_plot(monkeypatch):
     [
         (norch.ArgumentError, {"start_lr": 0.0}, "0 < start_lr < end_lr is required, not 0.0 and 10.0"),
         (norch.ArgumentError, {"start_lr": 2, "end_lr": 1}, "0 < start_lr < end_lr is required, not 2 and 1"),
-        (norch.ArgumentError, {"num_iter": 1}, "num_iter 1 has to be above 1"),
+        (norch.ArgumentError, {"num_iter": 1}, "num_iter 1 must be above 1"),
         (norch.ArgumentError, {"beta": 1.0}, r"beta 1.0 in \[0, 1\)"),
-        (norch.ArgumentError, {"loader": []}, "lr_find: the loader gives no batches"),
-        (TypeError, {"loader": [norch.ones(2, 4)]}, r"a batch is a tuple or list \(inputs ..., target\), not Tensor"),
+        (norch.ArgumentError, {"loader": []}, "lr_find: the loader has no batches"),
+        (TypeError, {"loader": [norch.ones(2, 4)]}, r"a batch must be a tuple or list \(inputs .*\), not Tensor"),
         (norch.ArgumentError, {"loss_fn": lambda out, y: out}, r"a tensor of one number, not shape \(16, 1\)"),
         (norch.ArgumentError, {"loss_fn": lambda out, y: 1.0}, "a tensor of one number, not float"),
     ],

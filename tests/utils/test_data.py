@@ -331,12 +331,14 @@ def test_loader_options():
     assert len(list(DataLoader(data, shuffle=True, generator=generator))) == 6
     assert list(DataLoader(TensorDataset(norch.zeros(0, 2)), batch_size=3)) == []
     for wrong in ({"num_workers": -1}, {"timeout": -1}):
-        with pytest.raises(ValueError, match="not negative"):
+        with pytest.raises(ValueError, match="not be negative"):
             DataLoader(data, **wrong)
     for wrong in ({"prefetch_factor": 2}, {"persistent_workers": True}, {"multiprocessing_context": "fork"}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} is about workers, but num_workers is 0"):
             DataLoader(data, **wrong)
-    with pytest.raises(ValueError, match="multiprocessing_context is a context or one of .*'spawn'.*, not 'thread'"):
+    with pytest.raises(
+        ValueError, match="multiprocessing_context must be a context or one of .*'spawn'.*, not 'thread'"
+    ):
         DataLoader(data, num_workers=1, multiprocessing_context="thread")
     with pytest.raises(ValueError, match="prefetch_factor should be a positive integer, but got 0"):
         DataLoader(data, num_workers=1, prefetch_factor=0)
@@ -365,7 +367,9 @@ def test_loader_seed():
 
 @pytest.mark.parametrize("bad", [None, 3, iter([1])])
 def test_loader_of_what_is_no_dataset(bad):
-    with pytest.raises(TypeError, match=f"DataLoader: a dataset has .* got an object of type {type(bad).__name__}"):
+    with pytest.raises(
+        TypeError, match=f"DataLoader: a dataset must have .* got an object of type {type(bad).__name__}"
+    ):
         DataLoader(bad)
 
 
@@ -458,7 +462,7 @@ def test_an_epoch_in_pieces_is_the_epoch_at_once(name, count):
 
 def test_samplers_of_nothing():
     for replacement in (False, True):
-        with pytest.raises(ValueError, match="3 samples of a data source that has none"):
+        with pytest.raises(ValueError, match="cannot draw 3 samples from an empty data source"):
             list(RandomSampler([], replacement, num_samples=3))
         assert list(RandomSampler([], replacement)) == []
     assert list(SubsetRandomSampler([])) == [] and list(BatchSampler([], 2)) == []

@@ -1,12 +1,12 @@
-"""The channel between the consumer of a loader and a worker, as the system has it.
+"""The channel between the consumer of a loader and a worker, on POSIX and Windows.
 
     send_handle, receive_handle     pass the handle of a section (_files/section.py) over a connection
-    Outgoing                        the consumer's end, for what it sends: it never waits for the worker
+    Outgoing                        the consumer's sending end; never waits for the worker
     Incoming                        the consumer's ends of all workers: which of them have something to read
     interrupts_held, ignore_interrupts
 
 POSIX: a connection is a socket, which says whether a write would block, and passes descriptors.
-Windows: it is a pipe, which tells no such thing, so that a thread writes; a handle is duplicated by its receiver.
+Windows: it is a pipe, which cannot say so, so a thread writes. The receiver duplicates handles.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if sys.platform == "win32":
             return True
 
         def close(self) -> None:
-            """No more messages. The worker reads an end of the pipe, which no other process has."""
+            """Ends the messages. The worker reads from a pipe end that no other process has."""
             self.messages.put(None)
             self.connection.close()
 
@@ -68,7 +68,7 @@ if sys.platform == "win32":
             self.connections = connections
 
         def wait(self, seconds: float) -> list[Any]:
-            """The connections with something to read; waits up to a timeout for the first."""
+            """The connections with data to read; waits for the first until the timeout."""
             return wait(self.connections, seconds)
 
     def ignore_interrupts() -> None:
@@ -79,8 +79,8 @@ else:
     import socket
     from multiprocessing.connection import Connection
 
-    # send_handle() and recv_handle() of multiprocessing.reduction are not used, as they exchange an acknowledgement
-    # (from Python 3.14 on, on macOS always), in whose place the worker may read the consumer's next message.
+    # multiprocessing.reduction's send_handle() and recv_handle() exchange an acknowledgement (from Python 3.14 on; on
+    # macOS always). The worker could read the consumer's next message in its place, so they are not used.
 
     def send_handle(connection: Any, handle: int) -> None:
         with socket.fromfd(connection.fileno(), socket.AF_UNIX, socket.SOCK_STREAM) as end:
@@ -105,7 +105,7 @@ else:
             return bool(self._writable.poll(0))
 
         def close(self) -> None:
-            """No more messages."""
+            """Ends the messages."""
             self.connection.close()
 
     class Incoming:
@@ -116,17 +116,17 @@ else:
             self._of_file = {connection.fileno(): connection for connection in connections}
 
         def wait(self, seconds: float) -> list[Any]:
-            """The connections with something to read; waits up to a timeout for the first."""
+            """The connections with data to read; waits for the first until the timeout."""
             return [self._of_file[file] for file, _ in self._readable.poll(seconds * 1000)]
 
     def ignore_interrupts() -> None:
-        """Ctrl-C goes to the consumer as well, which ends the workers."""
+        """Ctrl-C also reaches the consumer, which ends the workers."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
     @contextlib.contextmanager
     def interrupts_held() -> Iterator[None]:
-        """Blocks SIGINT in this thread, and in processes that it starts until they unblock it."""
+        """Blocks SIGINT in this thread and in processes that it starts, until they unblock it."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             yield

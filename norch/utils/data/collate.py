@@ -14,7 +14,7 @@ from ...ops.copy import stack
 from ...ops.values import as_tensor, from_numpy, tensor
 from ...tensor import Tensor
 
-LARGE_ARRAY = 16 << 10  # bytes: a larger array becomes a tensor first, so that its elements are copied once
+LARGE_ARRAY = 16 << 10  # bytes: a larger array becomes a tensor first, so that its elements are copied only once
 
 stack_samples: Callable[[Sequence[Any]], Tensor] = lambda samples: stack(list(samples), 0)  # noqa: E731
 """Stacks the samples of a batch: in a worker into shared memory (transport.py)."""
@@ -25,7 +25,7 @@ registered: Callable[[Any], Any] | None = None
 
 
 def stacked(samples: Sequence[Any]) -> Any:
-    """The samples as one tensor, with a new axis in front: of a class that overrides operations, as it stacks them."""
+    """Stacks the samples along a new first axis. A subclass that overrides operations stacks its own."""
     if any(map(overrides, {type(x) for x in samples})):
         return import_module("norch").stack(list(samples), 0)
     return stack_samples(samples)
@@ -75,8 +75,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """A sample without a batch: NumPy arrays become tensors, also within mappings and sequences, as in
-    default_collate(). Arrays of texts and objects stay what they are.
+    """Converts a sample without batching: NumPy arrays become tensors, also inside mappings and sequences. Arrays of
+    text or objects stay unchanged.
 
     >>> import numpy
     >>> norch.utils.data.default_convert({"x": numpy.ones(2), "name": "a"})
@@ -88,7 +88,7 @@ def default_convert(data: Any) -> Any:
 
 
 def pinned(data: Any) -> Any:
-    """A batch with its tensors, and other objects that have a pin_memory(), in pinned memory."""
+    """Copies the tensors of a batch, and objects with a pin_memory(), to pinned memory."""
     return data.pin_memory() if hasattr(data, "pin_memory") else _within(pinned, data)
 
 
@@ -101,9 +101,8 @@ def _within(change: Callable[[Any], Any], data: Any) -> Any:
 
 
 def remade(container: Any, entries: Any) -> Any:
-    """A mapping or sequence of the class of container, with other entries, a dict or a list: a copy with these where it
-    can be written to, so that it keeps what else it holds. The dict or the list itself where that cannot be, and for a
-    tuple."""
+    """A container of the same class with other entries, a dict or list. If the container is mutable: a copy of it with
+    these entries, which keeps its other attributes. If not, or for a tuple: the dict or list itself."""
     if hasattr(container, "_fields"):
         return type(container)(*entries)
     if type(container) in (dict, list) or isinstance(container, tuple):
@@ -123,7 +122,7 @@ def remade(container: Any, entries: Any) -> Any:
 
 
 def of_numpy(batch: Sequence[Any]) -> Tensor:
-    """A tensor of NumPy's arrays or numbers, stacked."""
+    """Stacks NumPy arrays or numbers to a tensor."""
     import numpy
 
     arrays = [numpy.asarray(sample) for sample in batch]

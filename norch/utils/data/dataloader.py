@@ -29,25 +29,26 @@ class Samples(Protocol[T_co]):
 
 
 class DataLoader(Generic[T_co]):
-    """The batches of a data set. Each iteration is one epoch; collate_fn makes a batch of a list of samples.
+    """Iterates over the batches of a data set, one epoch per iteration. collate_fn makes a batch from a list of
+    samples.
 
-    dataset is any object with `len` and indices from 0, or an IterableDataset. A batch has batch_size samples; the last
-    one may have fewer, or is dropped with drop_last. batch_size None gives samples instead of batches. shuffle draws a
-    new order for each epoch; seed, or generator (a Generator or a seed), makes the orders reproducible. sampler gives
-    the indices, batch_sampler lists of indices. pin_memory puts the batches into pinned memory. ArgumentError for
-    options that exclude each other, TypeError for a dataset or a shuffle of another type.
+    dataset is an object with `len` and indices from 0, or an IterableDataset. A batch has batch_size samples; the last
+    one may be shorter, or is dropped with drop_last. batch_size=None yields samples. shuffle draws a new order for each
+    epoch; seed, or generator (a Generator or a seed), makes the orders reproducible. sampler yields indices,
+    batch_sampler lists of indices. pin_memory copies batches to pinned memory. ArgumentError for options that exclude
+    each other, TypeError for another type of dataset or shuffle.
 
-    num_workers processes make the batches, up to prefetch_factor (2) each ahead, and give them through shared memory;
+    num_workers processes make the batches, each up to prefetch_factor (2) ahead, and pass them through shared memory;
     with 0 this process makes them. They start in a multiprocessing_context ("fork", "spawn", "forkserver"), call
-    worker_init_fn(id) first, and last for an epoch, or with persistent_workers for the loader's life. Batches come in
-    order, or with in_order=False as they are ready. An Error after timeout seconds without a batch (0: never), and
-    where a worker has died; an exception of a worker is raised here, with its traceback. docs/data.md has the details.
+    worker_init_fn(id), and last for an epoch, or with persistent_workers as long as the loader. Batches come in order,
+    or with in_order=False when they are ready. Error if a worker died, or after timeout seconds without a batch (0:
+    never); a worker's exception is raised here, with its traceback. docs/data.md has the details.
 
-    The global streams of norch, random and NumPy are seeded by the epoch's seed and the batch's number before a batch
-    is made: the same seed gives the same batches for any num_workers. state_dict() has the position of the loader.
+    Before a batch is made, the global streams of norch, random and NumPy are seeded by the epoch's seed and the batch's
+    number: one seed gives the same batches for any num_workers. state_dict() saves the loader's position.
 
-    A TensorDataset, or a Subset of one, gives a batch in one call unless there is a collate_fn; a data set with
-    `__getitems__(indices)` gives the list of samples in one call.
+    A TensorDataset or its Subset makes a batch in one call unless there is a collate_fn; a data set with
+    `__getitems__(indices)` returns the list of samples in one call.
 
     >>> data = norch.utils.data.TensorDataset(norch.arange(10).reshape(5, 2), norch.arange(5))
     >>> loader = norch.utils.data.DataLoader(data, batch_size=2, shuffle=True, seed=0)
@@ -79,7 +80,7 @@ class DataLoader(Generic[T_co]):
     ) -> None:
         if not (isinstance(dataset, Dataset) or hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
             raise TypeError(
-                "DataLoader: a dataset has len() and indices, or is an IterableDataset; "
+                "DataLoader: a dataset must have len() and indices, or be an IterableDataset; "
                 f"got an object of type {type(dataset).__name__}"
             )
         if shuffle is not None and not isinstance(shuffle, bool):
@@ -91,7 +92,7 @@ class DataLoader(Generic[T_co]):
                 raise TypeError(f"DataLoader: seed must be an int or None, not {type(seed).__name__}")
             generator = seed
         if not num_workers >= 0 or not timeout >= 0:
-            raise ArgumentError(f"num_workers and timeout are not negative, not {num_workers} and {timeout}")
+            raise ArgumentError(f"num_workers and timeout must not be negative, but are {num_workers} and {timeout}")
         if num_workers == 0:
             workers_only = {
                 "prefetch_factor": prefetch_factor,
@@ -119,7 +120,7 @@ class DataLoader(Generic[T_co]):
         items: Any = dataset
         self.generator = as_generator(generator)
         if iterable:
-            sampler = items  # of samples instead of indices
+            sampler = items  # yields samples instead of indices
         elif sampler is None:
             sampler = RandomSampler(items, generator=self.generator) if shuffle else SequentialSampler(items)
         if batch_sampler is None and batch_size is not None:
@@ -174,7 +175,7 @@ class DataLoader(Generic[T_co]):
         if pool is None or not pool.close.alive:
             pool = Pool(self, position.seed)
             self._pool = pool if keep else None
-        elif pool.busy:  # with another iteration over this loader
+        elif pool.busy:  # by another iteration over this loader
             pool, keep = Pool(self, position.seed), False
         return Epoch(self, pool, position, keep)
 
@@ -184,9 +185,9 @@ class DataLoader(Generic[T_co]):
             self._position = None
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the loader, for load_state_dict() of a loader with the same options: that one then gives the
-        batches that this one would give, also with another num_workers unless the dataset is iterable. The program
-        saves the state of the default generator itself (norch.get_rng_state()).
+        """The loader's position. A loader with the same options that loads it yields the batches that this one would,
+        with any num_workers unless the dataset is iterable. The program itself saves the default generator's state
+        (norch.get_rng_state()).
 
         >>> loader = norch.utils.data.DataLoader(range(6), batch_size=2, shuffle=True, seed=0)
         >>> batches = iter(loader)
@@ -202,7 +203,7 @@ class DataLoader(Generic[T_co]):
         return {"generators": states_of(generators_of(self)), "given": None}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """The next iteration continues where state_dict() was called. ArgumentError for the state of another loader."""
+        """Continues at the position where state_dict() was called. ArgumentError for another loader's state."""
         seeded, states = generators_of(self)[1:], state_dict["generators"]
         if len(states) != len(seeded) + 1:
             raise ArgumentError(f"DataLoader: the state of {len(states)} generators for a loader of {len(seeded) + 1}")
@@ -213,7 +214,7 @@ class DataLoader(Generic[T_co]):
             self._resumed = state_dict
 
     def __len__(self) -> int:
-        """The number of batches in an epoch, or of samples where batch_size is None."""
+        """The number of batches in an epoch, or of samples if batch_size is None."""
         return len(self._index_sampler)
 
 

@@ -1,4 +1,4 @@
-"""Dataset, and the data sets of tensors, of subsets and of other data sets."""
+"""Dataset, and data sets of tensors, subsets and other data sets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """Base class of data sets without indices: a subclass defines `__iter__`, which iterates over the samples.
+    """Base class of data sets without indices: a subclass defines `__iter__`, which yields samples.
 
     >>> class Lines(norch.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -81,7 +81,7 @@ class ChainDataset(IterableDataset[T_co]):
 
 
 class StackDataset(Dataset[T_co]):
-    """Data sets of one length in parallel: sample i is the tuple of their i-th samples, or the dict if given by name.
+    """Data sets of equal length in parallel: sample i is the tuple of their i-th samples, or a dict if they are named.
 
     >>> norch.utils.data.StackDataset(x=[1, 2], y=[3, 4])[1]
     {'x': 2, 'y': 4}
@@ -89,7 +89,7 @@ class StackDataset(Dataset[T_co]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
-            raise ValueError("StackDataset: give sets one by one, or all by name")
+            raise ValueError("StackDataset: give all sets by position, or all by name")
         self.datasets: Any = args or kwargs
         lengths = [len(each) for each in args or kwargs.values()]
         if len(set(lengths)) > 1:
@@ -118,7 +118,7 @@ class StackDataset(Dataset[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tensors (N, ...): sample i is the tuple of their i-th rows. ValueError where the first sizes differ.
+    """Tensors (N, ...): sample i is the tuple of their i-th rows. ValueError if their lengths differ.
 
     >>> data = norch.utils.data.TensorDataset(norch.arange(6).reshape(3, 2), norch.tensor([0, 1, 0]))
     >>> data[1]
@@ -144,7 +144,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return int(self.tensors[0].shape[0])
 
     def take(self, indices: Sequence[int]) -> list[Tensor]:
-        """The rows at indices, (len(indices), ...), of each tensor, with one call for each."""
+        """The rows at indices of each tensor, (len(indices), ...), one call for each tensor."""
         index = tensor(indices, dtype=int64)
         return [each.index_select(0, index.to(each.device)) for each in self.tensors]
 
@@ -181,7 +181,7 @@ def samples_of(dataset: Any, indices: Sequence[int]) -> Any:
 
 
 def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
-    """A function that gives the batch of indices in one call, where that equals its collated samples; else None."""
+    """A function that makes a batch from indices in one call, if it equals the collated samples; else None."""
     if type(dataset) is TensorDataset:  # a subclass may change the samples
         return dataset.take
     take = taker(dataset.dataset) if type(dataset) is Subset else None
@@ -215,8 +215,8 @@ class ConcatDataset(Dataset[T_co]):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Source = None) -> list[Subset[Any]]:
-    """Random subsets of the given lengths, or of the given fractions, which sum to 1 (samples that rounding leaves over
-    go to the first subsets). generator: a Generator or a seed. ValueError for lengths that do not sum to len(dataset).
+    """Random subsets of these lengths, or of fractions that sum to 1 (samples left over by rounding go to the first
+    subsets). generator: a Generator or a seed. ValueError for lengths that do not sum to len(dataset).
 
     >>> parts = norch.utils.data.random_split(range(10), [0.7, 0.3], generator=0)
     >>> [len(part) for part in parts]
@@ -226,7 +226,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Source = Non
     if any(length < 0 for length in lengths):
         raise ValueError(f"lengths must not be negative, got {list(lengths)}")
     if abs(sum(lengths) - 1) < 1e-6:
-        # A fraction such as 0.29 of 100 may lie a rounding error below the whole number.
+        # A fraction such as 0.29 of 100 may be a rounding error below the whole number.
         counts = [int(size * length + 1e-9) for length in lengths]
         for extra in range(size - sum(counts)):
             counts[extra % len(counts)] += 1

@@ -1,4 +1,4 @@
-"""DistributedSampler: the share of one of several processes that train together."""
+"""DistributedSampler: the samples of one of several processes that train together."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .sampler import Sampler, as_generator
 
 
 class DistributedSampler(Sampler[int]):
-    """The indices of process `rank` of num_replicas: every num_replicas-th of an order that all of them share.
+    """The indices for process `rank` of num_replicas: every num_replicas-th of an order that all processes share.
 
     The order is 0, 1, 2, ..., or with shuffle a permutation drawn from seed + epoch: call set_epoch(n) before each
-    epoch, or all have the same order. Every process gets equally many indices: the first ones are repeated to fill up,
-    or with drop_last the last are left out. num_replicas and rank: by default those of norch.distributed, once that is
-    initialised. ArgumentError without either, and for a rank that is not below num_replicas.
+    epoch, or all epochs have the same order. Every process gets the same number of indices: the first ones are repeated
+    to fill up, or with drop_last the last are dropped. num_replicas and rank: by default those of norch.distributed if
+    it is initialised. ArgumentError without either, and for rank >= num_replicas.
 
     >>> from norch.utils.data import DistributedSampler
     >>> [list(DistributedSampler(range(5), num_replicas=2, rank=rank, shuffle=False)) for rank in (0, 1)]
@@ -48,12 +48,12 @@ class DistributedSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices each process gets."""
+        """The number of indices of each process."""
         return len(self.dataset) // self.num_replicas if self.drop_last else -(-len(self.dataset) // self.num_replicas)
 
     @property
     def total_size(self) -> int:
-        """How many all processes get together."""
+        """The number of indices of all processes."""
         return self.num_samples * self.num_replicas
 
     def __iter__(self) -> Iterator[int]:
@@ -66,7 +66,7 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Sets the number of the epoch, from which the next iteration draws an order, the same in all processes."""
+        """Sets the epoch whose order the next iteration draws, the same in all processes."""
         self.epoch = epoch
 
 

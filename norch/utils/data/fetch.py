@@ -23,11 +23,11 @@ class Recipe(NamedTuple):
 
     @property
     def taker(self) -> Callable[[Any], Any] | None:
-        """A function that gives a batch in one call without user code; None where there is none."""
+        """A function that makes a batch in one call without user code, or None."""
         return taker(self.dataset) if self.batched and not self.iterable and self.collate_fn is None else None
 
     def maker(self) -> Callable[[Any], Any]:
-        """A function of indices, or of one index, that makes their batch."""
+        """A function that makes the batch of indices, or the sample of one index."""
         dataset = self.dataset
         if not self.batched:
             convert = self.collate_fn or default_convert
@@ -39,10 +39,10 @@ class Recipe(NamedTuple):
 
 
 class Stream:
-    """The batches of one iteration over an IterableDataset, in a process of its own or in one of several.
+    """The batches of one iteration over an IterableDataset, in one process or in one of several.
 
-    The k-th batch of worker w of n is seeded by the number k * n + w. done: how many of them to skip; state: that of
-    the dataset, or of its iterator, behind them. Without a state the skipped batches are made and dropped.
+    The k-th batch of worker w of n is seeded by the number k * n + w. done: how many batches to skip; state: that of
+    the dataset or its iterator after them. Without a state the skipped batches are made and dropped.
     """
 
     def __init__(self, recipe: Recipe, seed: int, worker: int = 0, workers: int = 1, done: int = 0, state: Any = None):
@@ -71,7 +71,7 @@ class Stream:
         return (recipe.collate_fn or default_collate)(samples)
 
     def state_dict(self) -> Any:
-        """The state of the dataset, or else of its iterator; None where neither has one."""
+        """The state of the dataset, or of its iterator; None if neither has one."""
         for holder in (self.recipe.dataset, self.samples):
             if hasattr(holder, "state_dict"):
                 return holder.state_dict()

@@ -1,4 +1,5 @@
-"""The position of a loader, to be saved and resumed: the state at the start of the epoch, and the batches delivered."""
+"""The position of a loader, which can be saved and resumed: the state at the start of the epoch, and what was
+delivered."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from .seeding import mixed
 
 
 class Position:
-    """An epoch. generators: the states of the loader's generators when it began, that of the default one first.
+    """An epoch. generators: the states of the loader's generators at its start, the default one first.
 
-    given, beyond: batches with numbers below given, and those in beyond, have been delivered. workers: of an
-    IterableDataset, for each worker how many batches it has given, and the state of its dataset.
+    given, beyond: the batches with numbers below given, and those in beyond, have been delivered. workers: for an
+    IterableDataset, the batches delivered by each worker and the state of its dataset.
     """
 
     def __init__(self, loader: Any, resumed: dict[str, Any] | None = None):
@@ -37,27 +38,26 @@ class Position:
                     f"resumed in {count}"
                 )
             self.workers = [{key: worker[key] for key in ("given", "state")} for worker in resumed["workers"]]
-        self.stream: Any = None  # the Stream of this process, which is asked for its state by state_dict()
+        self.stream: Any = None  # the Stream of this process; state_dict() asks it for its state
         recipe = loader._recipe
         source = loader.generator or default_generator
         before = source.__getstate__()
         self.tasks: Iterator[Any] = iter(()) if recipe.iterable else iter(loader._index_sampler)
         self.seed = mixed(*before)
-        if not recipe.taker and source.__getstate__() == before:  # the sampler has not drawn from it
+        if not recipe.taker and source.__getstate__() == before:  # the sampler has not drawn from it yet
             source._reserve(1)
         deque(islice(self.tasks, self.given), maxlen=0)
-        if resumed is not None:  # a state that was saved
+        if resumed is not None:  # a saved state
             restore([default_generator], [kept])
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
-        """The numbers of the next batches, and the indices that they consist of."""
+        """The numbers of the next batches, and their indices."""
         for number, task in enumerate(self.tasks, self.given):
             if number >= self.given and number not in self.beyond:  # not delivered before the state was saved
                 yield number, task
 
     def note(self, number: int, state: Any = None) -> None:
-        """Records that batch `number` was delivered; state: that of an IterableDataset after it, in the worker that
-        made it."""
+        """Records that batch `number` was delivered. state: that of the worker's IterableDataset after it."""
         if self.iterable:
             worker = self.workers[number % len(self.workers)]
             worker["given"] += 1
@@ -69,7 +69,7 @@ class Position:
             self.given += 1
 
     def state_dict(self) -> dict[str, Any]:
-        """The state that __init__ takes as resumed."""
+        """The state for __init__'s argument resumed."""
         state = {"generators": self.generators, "given": self.given, "beyond": sorted(self.beyond)}
         if self.iterable:
             if self.stream is not None:
@@ -79,7 +79,7 @@ class Position:
 
 
 def generators_of(loader: Any) -> list[Generator]:
-    """The default generator, and those that a loader and its samplers draw from."""
+    """The default generator, and those that the loader and its samplers draw from."""
     inner = getattr(loader.batch_sampler, "sampler", None)
     holders = (loader, loader.sampler, loader.batch_sampler, inner)
     generators = [default_generator, *(getattr(holder, "generator", None) for holder in holders)]
@@ -87,7 +87,7 @@ def generators_of(loader: Any) -> list[Generator]:
 
 
 def states_of(generators: list[Generator]) -> list[list[int]]:
-    """Seed and position of each."""
+    """The seed and position of each generator."""
     return [list(generator.__getstate__()) for generator in generators]
 
 

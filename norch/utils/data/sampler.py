@@ -1,7 +1,7 @@
 """Samplers: the order in which samples are visited, one by one or in batches.
 
-The random ones draw from a Generator, so that a seed fixes every epoch, the first and all that follow. An epoch takes
-its part of the stream when it begins, and draws from it in pieces: other draws meanwhile do not change it.
+Random samplers draw from a Generator, so that a seed fixes every epoch. An epoch reserves its part of the stream when
+it begins, and draws from it in pieces; other draws in between do not change it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = [
 ]  # fmt: skip
 
 T_co = TypeVar("T_co", covariant=True)
-PIECE = 1 << 14  # indices that are drawn or converted at once; even, so that pieces have the numbers of one draw
+PIECE = 1 << 14  # indices drawn or converted at once; even, so that pieces give the numbers of a single draw
 
 # The source of a random order: a seed, a Generator, or None for the global stream.
 Source = int | Generator | None
 
 
 def as_generator(source: Source) -> Generator | None:
-    """A Generator from a seed; a Generator, or None, as it is."""
+    """A Generator from a seed; a Generator or None unchanged."""
     if source is None or isinstance(source, Generator):
         return source
     if isinstance(source, bool) or not isinstance(source, int):
@@ -45,7 +45,7 @@ def permutation(size: int, source: Source) -> list[int]:
 
 
 def _lists_of(line: Tensor) -> Iterator[list[int]]:
-    """The elements of a 1-d tensor, which takes a fifth of the memory of a list of them all."""
+    """Yields the elements of a 1-d tensor as lists. The tensor takes a fifth of the memory of one list."""
     return (line[at : at + PIECE].tolist() for at in range(0, len(line), PIECE))
 
 
@@ -55,14 +55,14 @@ def _in_pieces(draw: Callable[[int], Tensor], count: int, piece: int = PIECE) ->
 
 
 def positive(value: Any, name: str) -> int:
-    """value; ArgumentError where it is no integer of 1 or more."""
+    """value; ArgumentError unless it is an integer >= 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ArgumentError(f"{name} should be a positive integer, but got {value}")
     return value
 
 
 class Sampler(Generic[T_co]):
-    """Base: a subclass defines `__iter__`, which gives the indices of one epoch, and `__len__`.
+    """Base: a subclass defines `__iter__`, which yields the indices of one epoch, and `__len__`.
 
     >>> class Evens(norch.utils.data.Sampler):
     ...     def __iter__(self):
@@ -96,10 +96,10 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Every index once, in an order that differs from epoch to epoch; num_samples of them, where that is given.
+    """Every index once, in a new order for each epoch; or only num_samples of them.
 
-    replacement: each is drawn from all, so some may come twice. generator: a seed or a Generator, for orders that can
-    be repeated; None draws from the global stream.
+    replacement: draws each from all indices, so that some may repeat. generator: a seed or Generator, for reproducible
+    orders; None: the global stream.
 
     >>> sorted(norch.utils.data.RandomSampler(range(4), generator=1))
     [0, 1, 2, 3]
@@ -115,13 +115,13 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices an epoch has."""
+        """The number of indices in an epoch."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
         size, count = len(self.data_source), self.num_samples
         if size == 0 and count > 0:
-            raise ArgumentError(f"RandomSampler: {count} samples of a data source that has none")
+            raise ArgumentError(f"RandomSampler: cannot draw {count} samples from an empty data source")
         stream = self.generator or default_generator
         if self.replacement:
             ahead = stream._reserve(count)
@@ -136,7 +136,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices, in an order that differs from epoch to epoch.
+    """The given indices, in a new order for each epoch.
 
     >>> sorted(norch.utils.data.SubsetRandomSampler([7, 3], generator=0))
     [3, 7]
@@ -155,7 +155,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """num_samples of the indices of weights, each drawn with a probability in proportion to its weight.
+    """num_samples indices of weights, each drawn with a probability proportional to its weight.
 
     >>> list(norch.utils.data.WeightedRandomSampler([0.0, 2.0], 3))
     [1, 1, 1]
@@ -196,7 +196,7 @@ class BatchSampler(Sampler[list[int]]):
         self.drop_last = drop_last
 
     def __iter__(self) -> Iterator[list[Any]]:
-        return self._lists(iter(self.sampler))  # an epoch of the sampler begins now
+        return self._lists(iter(self.sampler))  # the sampler's epoch begins now
 
     def _lists(self, indices: Iterator[Any]) -> Iterator[list[Any]]:
         while batch := list(islice(indices, self.batch_size)):

@@ -1,6 +1,6 @@
-"""Seeds of batches. A batch depends on the seed of its epoch and on its number in the epoch, not on the process that
-makes it: before it is made, the global streams of norch, random and NumPy start from a mix of the two. In the program's
-own process they are restored afterwards, so that its own draws do not depend on the loader."""
+"""Seeds of batches. A batch depends on its epoch's seed and on its number, not on the process that makes it: the global
+streams of norch, random and NumPy are seeded from both before it is made. In the program's own process they are
+restored afterwards, so that the program's draws do not depend on the loader."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def streams_kept() -> Iterator[None]:
             back()
 
 
-_spare: Any = None  # a bit generator that NumPy draws from meanwhile
-_without_normal: tuple[Any, ...] = ()  # the position of NumPy's stream when it last had no cached normal number
+_spare: Any = None  # a bit generator for NumPy to draw from in the meantime
+_without_normal: tuple[Any, ...] = ()  # NumPy's position when it last had no cached normal number
 
 
 def _exchanged(numpy: Any) -> Callable[[], None]:
-    """Lets NumPy's global functions draw from a spare bit generator, until the function that is returned is called.
+    """Makes NumPy's global functions draw from a spare bit generator; calling the returned function undoes it.
 
-    Reading and writing the whole state takes longer than making a small batch. But an exchange loses the cached second
-    number of a pair of normal numbers; only the state has it, which is therefore read if the stream has moved since it
-    last had no cached number.
+    Reading and writing the whole state takes longer than making a small batch. But the exchange loses the cached second
+    number of a pair of normal numbers, which only the state contains. So the state is read if the stream has moved
+    since it last had no cached number.
     """
     global _spare, _without_normal
     if not hasattr(numpy, "set_bit_generator"):  # before NumPy 1.24
@@ -83,7 +83,7 @@ def _exchanged(numpy: Any) -> Callable[[], None]:
 
 
 def _place(numpy: Any, generator: Any) -> tuple[Any, ...] | None:
-    """The position of a Mersenne twister: the words of its state that every draw or seed changes; None for other
+    """The position of a Mersenne twister: the words of its state that every draw or seed changes. None for other
     generators."""
     if type(generator) is not numpy.MT19937:
         return None

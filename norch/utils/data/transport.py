@@ -1,7 +1,7 @@
-"""The transport of batches from a worker to the consumer: tensors in shared memory, the rest pickled.
+"""Sends batches from a worker to the consumer: tensors in shared memory, the rest pickled.
 
-A worker writes the tensors of a batch into one block, which the consumer maps without a copy. The tensors of the
-consumer hold a lease of the block; when the last of them is freed, the worker reuses the block for another batch.
+A worker writes the tensors of a batch into one block, which the consumer maps without a copy. The consumer's tensors
+hold a lease of the block. When the last of them is freed, the worker reuses the block.
 
     worker (Outbox)      block 0 | block 1 | ...    -- (number, layout, pickle), a new block's handle -->
     consumer (Inbox)     tensors -> Lease -> block  <-- numbers of the blocks that are free again --
@@ -25,16 +25,16 @@ from . import collate
 from .channel import Connection, receive_handle, send_handle
 
 ALIGNMENT = 64
-INLINE = 4096  # bytes of a message through the socket; longer ones go through shared memory, and never block
+INLINE = 4096  # bytes of a message through the socket; longer ones would block, so they go through shared memory
 LARGE = 4096  # bytes; larger samples are copied directly into the block
-MOST_HELD = 256  # blocks of a worker that a program may hold; further batches are copied out of theirs
+MOST_HELD = 256  # blocks of a worker that a program may hold; further batches are copied out of their blocks
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
 
 
 def send(connection: Any, message: Any) -> None:
-    """Sends an object that can be pickled, over a connection or the Outgoing of one."""
+    """Sends a picklable object over a connection or its Outgoing."""
     data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     if len(data) <= INLINE:
         connection.send_bytes(data)
@@ -46,16 +46,16 @@ def send(connection: Any, message: Any) -> None:
 
 
 def receive(connection: Connection) -> Any:
-    """The next message; EOFError or OSError where the other end is gone."""
+    """The next message; EOFError or OSError if the other end is closed."""
     data = connection.recv_bytes()
-    if data[0] != 0x80:  # with which pickles begin
+    if data[0] != 0x80:  # pickles begin with it
         data = Block(int(data), receive_handle(connection)).read(int(data))
     return pickle.loads(data)
 
 
 class Lease:
-    """Holds a block while tensors, of the worker or of the consumer, use it. It has no __del__: a Ctrl-C that comes
-    within one is lost."""
+    """Keeps a block alive while tensors of the worker or consumer use it. It has no __del__, in which a Ctrl-C would be
+    lost."""
 
     __slots__ = ("__weakref__", "block")
 
@@ -67,7 +67,7 @@ class Lease:
 
 
 class Outbox:
-    """The blocks of a worker. reserve() and stack() are for the batch that is being made, send() ends it."""
+    """A worker's blocks. reserve() and stack() belong to the batch being made, send() ends it."""
 
     def __init__(self, connection: Connection):
         self.connection = connection
@@ -81,19 +81,19 @@ class Outbox:
         collate.stack_samples = self.stack
 
     def start(self) -> None:
-        """Starts a batch, with nothing reserved for it."""
+        """Starts a batch with no memory reserved."""
         self.reservation: Lease | None = None
         self.number, self.used = -1, 0
 
     def abandon(self) -> None:
-        """Drops the batch that is being made."""
+        """Discards the batch being made."""
         number = self.number
         self.start()
         if number >= 0:
             self.take_back([number])
 
     def take_back(self, numbers: Sequence[int]) -> None:
-        """Takes back blocks that the consumer released; those that must not be reused have a number below 0."""
+        """Takes back blocks that the consumer released. A negative number marks one that must not be reused."""
         for number in numbers:
             if number < 0:
                 del self.blocks[~number], self.reservations[~number]
@@ -121,7 +121,7 @@ class Outbox:
         return reservation
 
     def reserve(self, count: int) -> Storage | None:
-        """A storage of count bytes in the block of this batch; None where it is full."""
+        """A storage of count bytes in this batch's block; None if the block is full."""
         if self.reservation is None and self.wanted:
             self._open(self.wanted)
         at = self.used
@@ -131,7 +131,7 @@ class Outbox:
         return self.reservation.block.storage(at, count, self.reservation)
 
     def stack(self, samples: Sequence[Any]) -> Any:
-        """norch.stack(samples): large ones are copied into the block of the batch, once."""
+        """norch.stack(samples); large samples are copied once, directly into this batch's block."""
         first = samples[0]
         storage = None
         if first.nbytes >= LARGE and all(_is_like(first, sample) for sample in samples):
@@ -170,9 +170,9 @@ class Outbox:
             block.close()
 
     def _block_of(self, size: int) -> Block | None:
-        """The block of this batch, which has size bytes; a larger one takes the place of one that is too small."""
+        """This batch's block, with at least size bytes; a larger block replaces one that is too small."""
         self.wanted = max(self.wanted, size)
-        if size == 0:  # the reserved memory is not in the batch
+        if size == 0:  # the batch does not use the reserved memory
             self.abandon()
             return None
         small, number, used = self.reservation, self.number, self.used
@@ -186,7 +186,7 @@ class Outbox:
 
 
 class _Pickler(ForkingPickler):
-    """Numbers the storages that it finds. Of a large storage of which a tensor uses a part, only that part is sent."""
+    """Numbers the storages that it finds. If a tensor uses a part of a large storage, only that part is sent."""
 
     def __init__(self, file: io.BytesIO):
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -207,7 +207,7 @@ class _Pickler(ForkingPickler):
 
 
 class _Forks:
-    """How often this process has forked: a child may use the blocks that were held then for as long as it runs."""
+    """The number of forks so far: a child may use the blocks held at its fork as long as it runs."""
 
     count = 0
 
@@ -226,11 +226,11 @@ class Inbox:
     def __init__(self, connection: Connection):
         self.connection = connection
         self.blocks: dict[int, Block] = {}
-        # The leases of blocks that tensors use, the numbers of these, and _Forks.count when they were given.
+        # For blocks that tensors use: their leases, numbers, and _Forks.count at delivery.
         self.leases: list[tuple[weakref.ref[Lease], int, int]] = []
 
     def open(self, number: int, size: int, layout: list[tuple[int, int]], dropped: list[int], data: bytes) -> Any:
-        """A function that makes the batch of a message, to be called once. A new block is mapped immediately."""
+        """A function, to be called once, that makes the batch of a message. Maps a new block immediately."""
         for old in dropped:
             self.blocks.pop(old, None)
         if size:
@@ -246,7 +246,7 @@ class Inbox:
         return _Unpickler(data, storages).load
 
     def returned(self) -> list[int]:
-        """The blocks that have become free since the last call; ~number of one that a child may still use."""
+        """The blocks freed since the last call; ~number for one that a child may still use."""
         numbers, held = [], []
         for entry in self.leases:
             lease, number, forks = entry
@@ -275,7 +275,7 @@ def _aligned(count: int) -> int:
 
 
 def _is_like(first: Tensor, sample: Any) -> bool:
-    """Whether a sample can be copied into the block like the first one."""
+    """Whether a sample has the dtype and shape of the first, and can be copied into the block."""
     return (
         isinstance(sample, Tensor)
         and sample.shape == first.shape

@@ -14,10 +14,9 @@ from .channel import ignore_interrupts
 from .fetch import Recipe, Stream
 from .seeding import mixed, seed_all
 
-# Messages of the consumer: (EPOCH, epoch, seed, done, state) begins an epoch, whose last three are for Stream;
-# (TASK, number, what, blocks) asks for a batch and gives blocks back; (STOP,) ends the worker.
-# Those of a worker: (BATCH, epoch, number, state, *what Inbox.open takes), (FAILED, epoch, number, type, text),
-# (ENDED, epoch, number).
+# Messages of the consumer: (EPOCH, epoch, seed, done, state) begins an epoch, with the last three for Stream; (TASK,
+# number, what, blocks) requests a batch and returns blocks; (STOP,) ends the worker. Messages of a worker: (BATCH,
+# epoch, number, state, *arguments of Inbox.open), (FAILED, epoch, number, type, text), (ENDED, epoch, number).
 EPOCH, TASK, STOP, BATCH, FAILED, ENDED = range(6)
 
 PATIENCE = 5  # seconds after which an idle worker checks whether the consumer is alive
@@ -40,7 +39,7 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker of a DataLoader its WorkerInfo; None elsewhere. An IterableDataset splits its samples by it.
+    """The WorkerInfo inside a DataLoader's worker, else None. An IterableDataset can use it to split its samples.
 
     >>> norch.utils.data.get_worker_info() is None
     True
@@ -49,7 +48,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Post(NamedTuple):
-    """The message that a worker gets when it starts."""
+    """The arguments of a worker process."""
 
     id: int
     workers: int
@@ -57,13 +56,13 @@ class Post(NamedTuple):
     init: Callable[[int], Any] | None
     seed: int
     connection: Any
-    others: list[Any]  # connections of the consumer that a fork has copied, to be closed here as well
+    others: list[Any]  # connections of the consumer that a fork copied; closed in the worker
 
 
 def run(post: Post) -> None:
-    """The main loop of the process, until the consumer closes the connection or ends."""
-    # Ctrl-C goes to the consumer as well, which ends the workers. As an exception it would be lost, and printed, in a
-    # finalizer.
+    """The worker's main loop, until the consumer closes the connection or ends."""
+    # Ctrl-C also reaches the consumer, which ends the workers. As an exception in a finalizer it would be printed and
+    # lost.
     ignore_interrupts()
     for other in post.others:
         other.close()
@@ -128,7 +127,7 @@ class _Worker:
             send(self.connection, (FAILED, self.epoch, number, *failure))
 
     def batch(self, number: int, indices: Any) -> tuple[Any, Any]:
-        """A batch, and the state of the dataset behind it."""
+        """A batch, and the state of the dataset after it."""
         if self.make is None and self.stream is None:
             self.stream = Stream(self.post.recipe, self.seed, self.post.id, self.post.workers, *self.resumed)
         seed_all(mixed(self.seed, number))
@@ -138,7 +137,7 @@ class _Worker:
         return self.stream.next_batch(), self.stream.state_dict()
 
     def failed(self, error: Exception) -> tuple[Any, str]:
-        """An error in the form that is sent to the consumer: its type, and a text with the traceback."""
+        """An error as sent to the consumer: its type, and a text with the traceback."""
         import traceback
 
         kind = type(error)

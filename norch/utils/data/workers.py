@@ -1,7 +1,7 @@
 """The consumer's side of a loader with workers: the processes, the requests to them, and their answers.
 
-Each worker has its own connection, and no lock or queue is shared. So if one is killed, the others do not wait for it,
-and its closed connection is noticed at once.
+Each worker has its own connection; there is no shared lock or queue. So if a worker is killed, the others do not wait
+for it, and its closed connection is noticed at once.
 """
 
 from __future__ import annotations
@@ -24,28 +24,30 @@ from .position import Position
 from .transport import Inbox, receive, send
 from .worker import BATCH, ENDED, EPOCH, FAILED, STOP, TASK, Post, run
 
-LOOK = 1.0  # seconds after which the waiting consumer checks whether the workers are alive
-GRACE = 5.0  # seconds in which workers may end by themselves
+LOOK = 1.0  # how often the waiting consumer checks whether the workers are alive, in seconds
+GRACE = 5.0  # seconds in which workers may exit by themselves
 
 
 def context_of(context: Any) -> Any:
-    """The context of multiprocessing: given as it is, by its name, or (None) the default one."""
+    """The multiprocessing context for a context, a name, or None (the default one)."""
     import multiprocessing
 
     if context is None:
-        mpi = sys.modules.get("mpi4py.MPI")  # whose processes must not be forked
+        mpi = sys.modules.get("mpi4py.MPI")  # its processes must not be forked
         started = mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized()
         return multiprocessing.get_context("forkserver" if started else None)
     if isinstance(context, multiprocessing.context.BaseContext):
         return context
     methods = multiprocessing.get_all_start_methods()
     if context not in methods:
-        raise ArgumentError(f"DataLoader: multiprocessing_context is a context or one of {methods}, not {context!r}")
+        raise ArgumentError(
+            f"DataLoader: multiprocessing_context must be a context or one of {methods}, not {context!r}"
+        )
     return multiprocessing.get_context(context)
 
 
 class Worker:
-    """A process, the connection to it, and how many answers it owes."""
+    """A process, its connection, and the number of answers that it owes."""
 
     def __init__(self, context: Any, loader: Any, number: int, seed: int, earlier: list[Worker]):
         self.id, self.owed, self.waiting = number, 0, 0
@@ -59,11 +61,11 @@ class Worker:
             with interrupts_held():  # until the worker ignores them
                 self.process.start()
         finally:
-            theirs.close()  # only the worker has it then
+            theirs.close()  # only the worker keeps it
         self.outgoing = Outgoing(self.connection)
 
     def ask(self, number: int, indices: Any) -> None:
-        """Asks for a batch, and gives back the blocks of earlier ones."""
+        """Requests a batch, and returns the blocks of earlier ones."""
         self.owed += 1
         self.tell((TASK, number, indices, self.inbox.returned()))
 
@@ -75,7 +77,7 @@ class Worker:
             raise self.lost() from None
 
     def lost(self) -> Error:
-        """The error of a worker that has ended."""
+        """The error for a worker that has exited."""
         self.process.join(LOOK)
         code, who = self.process.exitcode, f"DataLoader worker {self.id} (pid {self.process.pid})"
         if code is not None and code < 0:
@@ -107,7 +109,7 @@ class Pool:
 
     @property
     def busy(self) -> bool:
-        """Whether an iteration over an epoch of these workers is in progress."""
+        """Whether an epoch of these workers is being iterated over."""
         user = self.user()
         return user is not None and not user.closed
 
@@ -128,7 +130,7 @@ class Pool:
         return self.epochs
 
     def messages(self, seconds: float) -> list[tuple[Worker, Any]]:
-        """The messages from workers; waits up to a timeout for the first. Error if a worker has died."""
+        """The workers' messages; waits for the first until the timeout. Error if a worker died."""
         received = []
         ready = self.incoming.wait(seconds)
         for connection in ready:
@@ -153,9 +155,9 @@ def _end(workers: list[Worker], owner: int) -> None:
     """Ends the processes. In a forked child of the owner it only closes the connections."""
     is_owner = os.getpid() == owner
     for worker in workers:
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # it has exited
             if is_owner and worker.outgoing.is_free():
-                # A message, as another process may have a copy of the connection, and keep it open.
+                # A message: another process may hold a copy of the connection and keep it open.
                 send(worker.outgoing, (STOP,))
         worker.outgoing.close()
     if not is_owner:
@@ -184,10 +186,10 @@ class Epoch:
         self.iterable, self.in_order = loader._recipe.iterable, loader.in_order
         self.closed = False
         self.results: dict[int, tuple[Worker, Any, Callable[[], Any]]] = {}
-        self.waiting = 0  # batches that were asked for and not given yet
-        self.wanted = 0  # of an IterableDataset, the number of the next batch
+        self.waiting = 0  # batches that were requested but not delivered
+        self.wanted = 0  # for an IterableDataset, the number of the next batch
         self.asked = [past["given"] for past in position.workers]
-        self.ended = [False] * len(position.workers)  # of an IterableDataset, by worker: it makes no more batches
+        self.ended = [False] * len(position.workers)  # for an IterableDataset, whether each worker has finished
         self.tasks = position.numbered()
         self.exhausted = False
         self.pinning = ThreadPoolExecutor(1, "norch-pin-memory") if loader.pin_memory else None
@@ -251,7 +253,7 @@ class Epoch:
         self.results[number] = worker, state, make
 
     def _ready(self) -> int | None:
-        """The number of a received batch that is the next one to be delivered."""
+        """The number of a received batch that may be delivered next."""
         if not self.results:
             return None
         if not self.in_order:
@@ -266,7 +268,7 @@ class Epoch:
         return self.wanted if self.wanted in self.results else None
 
     def _ask(self) -> None:
-        """Requests batches until each worker has prefetch_factor of them to make or made."""
+        """Requests batches until each worker has prefetch_factor in progress or ready."""
         factor, workers = self.loader.prefetch_factor, self.pool.workers
         if self.iterable:
             for worker in workers:
@@ -277,7 +279,7 @@ class Epoch:
         while not self.exhausted and not self.iterable and self.waiting < factor * len(workers):
             worker = min(workers, key=lambda worker: worker.owed)
             if worker.owed >= factor or not worker.outgoing.is_free():
-                break  # a further write could block
+                break  # another write could block
             task = next(self.tasks, None)
             if task is None:
                 self.exhausted = True
@@ -293,7 +295,7 @@ class Epoch:
         self.waiting += 1
 
     def close(self, broken: bool = False) -> None:
-        """Ends the workers, unless they are kept for the next epoch."""
+        """Ends the workers unless they persist."""
         if self.closed:
             return
         self.closed = True
@@ -317,7 +319,7 @@ class _Verbatim(str):
 
 
 def _raise(kind: type[Exception], text: str) -> None:
-    """Raises an error that a worker has sent."""
+    """Raises an error that a worker sent."""
     error: Exception
     try:
         error = kind(_Verbatim(text))
