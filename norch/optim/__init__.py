@@ -1,4 +1,4 @@
-"""``norch.optim``: optimizers, with their formulas and papers; lr_scheduler has schedules of the learning rate."""
+"""``norch.optim``: optimizers. lr_scheduler has learning-rate schedules."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

@@ -1,5 +1,5 @@
-"""Adam (Kingma and Ba 2015) and its relatives: AdamW, Adamax, NAdam and RAdam. Their steps are rows of csrc/optim.def;
-fused.py calls them."""
+"""Adam (Kingma and Ba 2015) and its variants AdamW, Adamax, NAdam and RAdam. fused.py calls their steps, which are rows
+of csrc/optim.def."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .optimizer import Params
 
 @options
 class Adam(Fused, row="adam"):
-    """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and
-    of its square with the factors betas, corrected for their start at zero (Kingma and Ba 2015). weight_decay * p is
-    added to the gradient; amsgrad divides by the largest square so far (Reddi et al. 2018). Options: Optimizer.
+    """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and its square
+    with factors betas, corrected for starting at zero (Kingma and Ba 2015). weight_decay * p is added to the gradient;
+    amsgrad divides by the largest square so far (Reddi et al. 2018). Options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adam([p], lr=0.5)
@@ -44,8 +44,8 @@ class Adam(Fused, row="adam"):
 
 
 class AdamW(Adam):
-    """Adam with weight decay of the parameter itself, p -= lr * weight_decay * p, not of the gradient (Loshchilov and
-    Hutter 2019). Other options as in Adam.
+    """Adam with decoupled weight decay: p -= lr * weight_decay * p, not added to the gradient (Loshchilov and Hutter
+    2019). Other options as in Adam.
 
     >>> opt = norch.optim.AdamW(norch.nn.Linear(2, 2).parameters(), lr=1e-3)
     >>> opt.defaults["weight_decay"]
@@ -74,8 +74,8 @@ class AdamW(Adam):
 
 @options
 class Adamax(Fused, row="adamax"):
-    """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with the factor beta1,
-    and largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2015, section 7). Options: Optimizer.
+    """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with factor beta1, and
+    largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2015, section 7). Options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.Adamax([p], lr=0.5)
@@ -143,8 +143,8 @@ class NAdam(Fused, row="nadam"):
 
 @options
 class RAdam(Fused, row="radam"):
-    """Adam without the division by sqrt(square) in the first steps, where the variance of that average is too large; in
-    later steps it is scaled by a factor that grows to 1 (Liu et al. 2020, algorithm 2). Options: Optimizer.
+    """Adam that does not divide by sqrt(square) in the first steps, where that average varies too much. In later steps
+    it scales the step by a factor that grows to 1 (Liu et al. 2020, algorithm 2). Options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.RAdam([p], lr=0.5)
@@ -170,7 +170,7 @@ class RAdam(Fused, row="radam"):
         (beta1, beta2), step = group["betas"], entry["step"] + 1
         rest = 1 - beta2**step
         longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / rest  # of the average, in steps
+        length = longest - 2 * step * beta2**step / rest  # the average's length in steps
         hyper.rate, hyper.trusted = float(group["lr"]) / (1 - beta1**step), length > 5
         if length > 5:
             trust = (length - 4) * (length - 2) * longest / ((longest - 4) * (longest - 2) * length)

@@ -1,8 +1,8 @@
 """Optimizers whose step is a row of csrc/optim.def: one call of the library updates all tensors of a group.
 
 A subclass names its row, and says which optional state tensors of the row a group has. The options of a group are
-written to a C struct of the row's hyper-parameters. The struct belongs to the group and keeps its address, so a
-replayed step reads the present values.
+written to a C struct of the row's hyper-parameters. Each group owns a struct that keeps its address, so a replayed step
+reads the current values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..ops.create import full_like
 from ..tensor import Tensor
 from .optimizer import Elementwise, have_no_gradient
 
-STATES = 3  # tensors of state that a call takes
+STATES = 3  # the number of state tensors of a call
 
 Columns = tuple[list[Tensor], list[Tensor], list[Tensor] | None, list[Tensor] | None, list[Tensor] | None]
 
@@ -28,13 +28,13 @@ class Row(NamedTuple):
     """A row of csrc/optim.def."""
 
     kind: int  # its number
-    hyper: type  # the struct of its hyper-parameters
-    fill: Any  # fill(optimizer, hyper, group) writes the options of a group to such a struct
-    counts: bool  # whether the step count is one of them
-    states: tuple[str | None, ...]  # STATES names of state tensors, None where it has fewer
+    hyper: type  # the C struct of its hyper-parameters
+    fill: Any  # fill(optimizer, hyper, group) writes a group's options to the struct
+    counts: bool  # whether the step count is a hyper-parameter
+    states: tuple[str | None, ...]  # STATES names; None where the row has fewer
 
 
-# Hyper-parameters without an option of that name, and those that _fill_step() writes.
+# Hyper-parameters that are not options under that name, or that _fill_step() writes.
 _VALUES = {
     "beta1": "group['betas'][0]", "beta2": "group['betas'][1]", "first": "0", "shrink": "group['etas'][0]",
     "grow": "group['etas'][1]", "smallest": "group['step_sizes'][0]", "largest": "group['step_sizes'][1]",
@@ -69,23 +69,23 @@ class Fused(Elementwise):
             cls.row, cls._fill = ROWS[row], ROWS[row].fill
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        """The state tensors of a call, in the order of the row. None: this group has no such tensor."""
+        """The state tensors of a call, in the row's order. None: this group lacks it."""
         return self.row.states
 
     def _first(self, group: dict[str, Any], name: str) -> float:
-        """The number in a state tensor before the first step."""
+        """The initial value of a state tensor."""
         return 0.0
 
     def _fill_step(self, hyper: Any, entry: dict[str, Any], group: dict[str, Any]) -> None:
-        """Writes the hyper-parameters that depend on earlier steps, at least the number of the next step."""
+        """Writes the hyper-parameters that depend on earlier steps: at least the next step's number."""
         hyper.step = entry["step"] + 1
 
     def _count(self, entry: dict[str, Any], group: dict[str, Any]) -> None:
-        """Counts a step that is done."""
+        """Counts a completed step."""
         entry["step"] += 1
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step over all parameters that have a gradient; returns the closure's result, if there is one."""
+        """Steps all parameters that have a gradient; returns the closure's result, if there is a closure."""
         loss = None if closure is None else self._loss(closure)
         self._opt_called = True
         groups, hypers, trace = self._groups(), self._hyper, here.trace
@@ -111,7 +111,7 @@ class Fused(Elementwise):
         return loss
 
     def _record_step(self, trace: Any, params: list[Tensor], grads: list[Tensor], group: dict[str, Any]) -> None:
-        """The step of a group under recording: parameters with equal step counts share a struct of options."""
+        """Records the step of a group: parameters with equal step counts share a struct of options."""
         if any(isinstance(option, Tensor) for option in group.values()):
             unseen("an option of an optimizer is a tensor")
         if len(params) < len(group["params"]):
@@ -140,16 +140,16 @@ class Fused(Elementwise):
             if counts:
                 first = entries[0]["step"]
                 for entry in entries:
-                    if entry["step"] != first:  # a step came in between
+                    if entry["step"] != first:  # another step came in between
                         return False
                 self._fill_step(hyper, entries[0], group)
             return True
 
         def advance(done: tuple[Any, ...] = (at,)) -> None:
-            if at not in done:  # the replay has failed before this step
+            if at not in done:  # the replay failed before this step
                 return
             if only_counts:
-                step = entries[0]["step"] + 1  # refresh() has checked that all have this one
+                step = entries[0]["step"] + 1  # refresh() has checked that all have this count
                 for entry in entries:
                     entry["step"] = step
             else:
@@ -167,7 +167,7 @@ class Fused(Elementwise):
                         trace.guard(state[param], name, value)
 
     def _structure(self, group: dict[str, Any]) -> Any:
-        """The options that decide more than numbers that the kernel reads."""
+        """The options that change more than numbers which the kernel reads."""
         return self._kept(group)
 
     step.recordable = True  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ class Fused(Elementwise):
                 self._count(entry, group)
 
     def _advance_sparse(self, params: list[Tensor], grads: Any, group: dict[str, Any], hyper: Any, at: int) -> None:
-        """_advance() where some gradients are sparse, which the kernels do not read."""
+        """_advance() for sparse gradients, which the kernels cannot read."""
         raise Error(f"{type(self).__name__} does not support sparse gradients, please consider SparseAdam instead")
 
     def _entry(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -236,7 +236,7 @@ Bucket = tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]
 
 
 def by_step(params: list[Tensor], grads: list[Tensor], entries: list[dict[str, Any]]) -> list[Bucket]:
-    """Parameters grouped by their step count, which differs where a parameter had no gradient in an earlier step."""
+    """Groups parameters by step count, which differs if a parameter had no gradient in an earlier step."""
     steps = [entry["step"] for entry in entries]
     if steps.count(steps[0]) == len(steps):
         return [(params, grads, entries)]

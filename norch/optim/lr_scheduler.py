@@ -1,7 +1,7 @@
-"""Schedules of the learning rate: each `step()`, called once an epoch, writes `group["lr"]`.
+"""Learning-rate schedules: each `step()`, called once an epoch, writes `group["lr"]`.
 
-A rate is a closed form of the epoch, so that a schedule can be resumed at any epoch. Where another schedule or the user
-has written a rate since the last step, a step changes that rate in proportion.
+Rates are closed forms of the epoch, so that a schedule can resume at any epoch. If another schedule or the user wrote a
+rate since the last step, the next step scales that rate.
 
 The rates of the first epochs:
 
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
     from .extras.lr_joint import ChainedScheduler as ChainedScheduler
     from .extras.lr_joint import SequentialLR as SequentialLR
 
-_LRScheduler = LRScheduler  # the name that older subclasses use
+_LRScheduler = LRScheduler  # older subclasses use this name
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma every step_size epochs.
+    """Multiplies the rate by gamma every step_size epochs.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.StepLR(opt, step_size=2, gamma=0.5)
@@ -89,7 +89,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each of the epochs in milestones.
+    """Multiplies the rate by gamma at each epoch in milestones.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.MultiStepLR(opt, [1, 3])
@@ -112,7 +112,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma every epoch.
+    """Multiplies the rate by gamma every epoch.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.ExponentialLR(opt, 0.5)
@@ -186,7 +186,7 @@ class ConstantLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """From the initial rate to 0 in total_iters epochs, as (1 - epoch / total_iters) ** power.
+    """Falls from the initial rate to 0 in total_iters epochs, as (1 - epoch / total_iters) ** power.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.PolynomialLR(opt, 4)
@@ -207,8 +207,8 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the initial rate down to eta_min along half a cosine of T_max epochs, and up again (Loshchilov and Hutter
-    2017, equation 5).
+    """Falls from the initial rate to eta_min along half a cosine of T_max epochs, then rises again (Loshchilov and
+    Hutter 2017, equation 5).
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CosineAnnealingLR(opt, 4)
@@ -230,8 +230,8 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times lr_lambda(epoch); a list gives one function a group. The state holds the attributes of a
-    lr_lambda that is a callable object, and None for a function.
+    """The initial rate times lr_lambda(epoch), or a list with a function per group. The state holds the attributes of
+    callable objects, and None for functions.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
@@ -253,7 +253,7 @@ class LambdaLR(LRScheduler):
         self.lr_lambdas = one_a_group(optimizer, lr_lambda)
         for function in self.lr_lambdas:
             if not callable(function):
-                raise TypeError(f"{type(self).__name__}: lr_lambda is a function, not {type(function).__name__}")
+                raise TypeError(f"{type(self).__name__}: lr_lambda must be a function, not {type(function).__name__}")
         super().__init__(optimizer, last_epoch)
 
     def lr_factor(self, epoch: int, index: int) -> float:
@@ -270,7 +270,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate of the previous epoch times lr_lambda(epoch); a list gives one function a group.
+    """The previous epoch's rate times lr_lambda(epoch), or a list with a function per group.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.MultiplicativeLR(opt, lambda epoch: 0.5)
@@ -293,11 +293,12 @@ class MultiplicativeLR(LambdaLR):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times factor when the metrics given to step() have not improved for more than `patience` epochs.
+    """Multiplies the rate by factor when the metrics passed to step() have not improved for more than `patience`
+    epochs.
 
     mode: "min" or "max", the better metrics. An improvement exceeds threshold, relative to the best (threshold_mode
-    "rel") or absolute ("abs"). For `cooldown` epochs after a change no epoch counts as bad; min_lr, a number or one a
-    group, bounds the rates; a change of less than eps is not made. ArgumentError for factor >= 1 and other modes.
+    "rel") or absolute ("abs"). For `cooldown` epochs after a change no epoch counts as bad. min_lr, a number or one per
+    group, bounds the rates; changes smaller than eps are skipped. ArgumentError for factor >= 1 and other modes.
 
     >>> opt = norch.optim.SGD([norch.zeros(1)], lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
@@ -335,11 +336,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether bad epochs are not counted at present."""
+        """Whether bad epochs are not counted now."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Ends an epoch, the next one or the one given, with these metrics, a number."""
+        """Ends an epoch, the next one or the given one, with these metrics, a number."""
         now = float(metrics)
         unseen("a schedule of the learning rate takes a step")
         if epoch is not None:

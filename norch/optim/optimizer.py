@@ -1,4 +1,4 @@
-"""Optimizer: parameter groups, their options and state, hooks, saving and loading. Subclasses compute the steps
+"""Optimizer: parameter groups with options and state, hooks, saving and loading. Subclasses compute the steps
 (fused.py; extras/).
 """
 
@@ -25,29 +25,29 @@ __all__ = ["Optimizer"]
 
 Params = Iterable[Tensor | dict[str, Any] | tuple[str, Tensor]]
 ParamsT = Params  # PyTorch's name
-required: Any = object()  # as a default: an option that each group must give
+required: Any = object()  # the default of an option that each group must give
 
 
 class Optimizer:
     """Base of the optimizers. A subclass passes its defaults to the constructor and defines step(), which runs under
-    no_grad(), updates the parameters of `self.param_groups` and keeps state in the dict `self.state[param]`.
+    no_grad(), updates the parameters in `self.param_groups` and keeps their state in the dict `self.state[param]`.
 
-    params: an iterable of leaf tensors, of (name, tensor) pairs as from named_parameters(), or of groups
-    `{"params": [...], "lr": ...}` whose options override the defaults. ValueError for an empty list, a parameter in two
-    groups and a tensor that is not a leaf; a warning for a parameter that is twice in a group.
+    params: an iterable of leaf tensors, of (name, tensor) pairs as from named_parameters(), or of groups `{"params":
+    [...], "lr": ...}` whose options override the defaults. ValueError for an empty list, a parameter in two groups, or
+    a tensor that is not a leaf; a warning if a parameter is twice in a group.
 
-    Options that most optimizers share; ValueError for one out of range:
+    Options that most optimizers share (ValueError if out of range):
 
-    lr            the learning rate, at least 0: a number or a tensor of one element, which may change between steps
-    betas         the factors of the running averages of the gradient and of its square, in [0, 1): a step makes an
-      average beta * average + (1 - beta) * value; the larger, the longer the memory, of about 1 / (1 - beta) steps
+    lr            the learning rate, at least 0: a number or a one-element tensor, which may change between steps
+    betas         the factors in [0, 1) of the running averages of the gradient and its square: a step makes an average
+      beta * average + (1 - beta) * value; it remembers about 1 / (1 - beta) steps
     eps           a small number >= 0, which keeps a denominator from being 0
     weight_decay  the factor >= 0 of an L2 penalty: weight_decay * p is added to the gradient of a parameter p; with
       decoupled_weight_decay p -= lr * weight_decay * p instead (Loshchilov and Hutter 2019)
-    momentum      the factor of the previous step in the present one, at least 0
-    maximize      ascend: the gradient is negated
-    foreach, fused, capturable  choose among PyTorch's implementations; accepted and ignored
-    differentiable  a step that autograd records: True raises NotImplementedError
+    momentum      the factor >= 0 of the previous step in the current one
+    maximize      negates the gradient, to ascend
+    foreach, fused, capturable  choose PyTorch's implementation; ignored
+    differentiable  lets autograd record a step: True raises NotImplementedError
 
     >>> class SignSGD(norch.optim.Optimizer):
     ...     @norch.no_grad()
@@ -63,10 +63,10 @@ class Optimizer:
     tensor([0.7500, 0.7500])
     """
 
-    takes_complex = False  # whether a step treats a complex parameter as a pair of real ones
+    takes_complex = False  # whether a step treats complex parameters as pairs of real ones
 
-    _opt_called = False  # whether a step was taken, as a learning-rate schedule checks
-    _options: dict[str, Option] = {}  # none, for the optimizers of users
+    _opt_called = False  # whether a step was taken; schedules check it
+    _options: dict[str, Option] = {}  # empty for user-defined optimizers
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         if isinstance(params, (Tensor, dict)) or not hasattr(params, "__iter__"):
@@ -92,8 +92,8 @@ class Optimizer:
             self._call_hooks_around_steps()
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Makes norch.capture refuse a step() defined in Python: a replay would repeat its Python numbers unchanged.
-        Notes that it was called."""
+        """Makes norch.capture refuse a step() defined in Python, as a replay would repeat its numbers unchanged.
+        Records that step() was called."""
         super().__init_subclass__(**named)
         function = cls.__dict__.get("step")
         if function is None or getattr(function, "recordable", False):
@@ -150,7 +150,8 @@ class Optimizer:
         self.param_groups.append(group)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle and deepcopy: without hooks and without C's hyper-parameters, which each step writes again."""
+        """The state for pickle and deepcopy: without hooks and without C's hyper-parameters, which each step
+        rewrites."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_hyper", "_hooks", "step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -160,9 +161,11 @@ class Optimizer:
         self._enlist()
 
     def _check_options(self, group: dict[str, Any]) -> None:
-        """Raises a ValueError for invalid options; subclasses add their own checks."""
+        """ValueError for invalid options; subclasses add checks."""
         if group.get("differentiable"):
-            raise NotImplementedError(f"{type(self).__name__}: a step is not recorded; differentiable must be False")
+            raise NotImplementedError(
+                f"{type(self).__name__}: steps are not differentiable; differentiable must be False"
+            )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Sets the gradients to None, or with set_to_none=False to zeros."""
@@ -180,12 +183,12 @@ class Optimizer:
                     param._grad = None
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates the parameters once. If `closure` is given, it is called first, with grad mode enabled, to compute
-        the loss and the gradients; its result is returned."""
+        """Updates the parameters once. closure, if given, is called first, with grad mode enabled, to compute the loss
+        and gradients; returns its result."""
         raise NotImplementedError
 
     def _guard_groups(self, trace: Any) -> None:
-        """Adds the guards that the groups and their parameters have not changed (norch/program/trace.py)."""
+        """Adds guards that the groups and their parameters did not change (norch/program/trace.py)."""
         trace.guard(self.__dict__, "param_groups", self.param_groups)
         trace.guard_size(self.param_groups)
         for i, group in enumerate(self.param_groups):
@@ -199,7 +202,7 @@ class Optimizer:
     # ---- hooks ---------------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls hook(optimizer, args, kwargs) before each step. args begin with the optimizer; a result other than None
+        """Calls hook(optimizer, args, kwargs) before each step. args begin with the optimizer. A result other than None
         replaces (args, kwargs)."""
         return self._around_steps("before", hook)
 
@@ -263,8 +266,8 @@ class Optimizer:
             return closure()
 
     def state_dict(self) -> dict[str, Any]:
-        """`{"state": {index: {...}}, "param_groups": [...]}`, in which indices replace the parameters. The tensors are
-        the optimizer's own, and the next step changes them.
+        """`{"state": {index: {...}}, "param_groups": [...]}` with indices in place of parameters. The tensors are the
+        optimizer's own: the next step changes them.
 
         >>> opt = norch.optim.SGD(norch.nn.Linear(2, 2).parameters(), lr=0.1)
         >>> opt.state_dict()["param_groups"][0]["params"]
@@ -289,11 +292,10 @@ class Optimizer:
         return self._through_hooks("state_dict done", state)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads copies of the state and the options of state_dict(). Groups of other sizes than the optimizer's raise
-        ValueError, state of another shape than its parameter ShapeError (in norch's optimizers); nothing changes
-        then."""
+        """Loads copies of a state_dict(). ValueError if group sizes differ, ShapeError (in norch's optimizers) if a
+        state has another shape than its parameter; then nothing changes."""
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
-            raise ValueError("load_state_dict: expected what state_dict() gave, with 'state' and 'param_groups'")
+            raise ValueError("load_state_dict: expected a result of state_dict(), with 'state' and 'param_groups'")
         state_dict = self._through_hooks("load", dict(state_dict))
         groups: Sequence[dict[str, Any]] = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
@@ -308,7 +310,7 @@ class Optimizer:
             owner.update(zip(theirs["params"], ours["params"], strict=True))
         state: dict[Any, Any] = defaultdict(dict)
         for number, entry in state_dict["state"].items():
-            if not isinstance(number, int):  # a user's optimizer may have state of no parameter
+            if not isinstance(number, int):  # a user's optimizer may have state without a parameter
                 state[number] = copy.deepcopy(entry)
                 continue
             if number not in owner:
@@ -322,14 +324,14 @@ class Optimizer:
             self._check_options(group)
         self.state = state
         for ours, group in zip(self.param_groups, fresh, strict=True):
-            # Schedulers refer to these dicts, so they stay the same objects.
+            # Schedules refer to these dicts, so the objects must stay.
             ours.clear()
             ours.update(group)
         for hook in list(self._hooks["load done"].values()):
             hook(self)
 
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
-        """A copy of a piece of state, in the dtype and on the device of its parameter; a 'step' keeps its dtype."""
+        """A copy of a state entry in the dtype and on the device of its parameter; a 'step' keeps its dtype."""
         if isinstance(value, dict):
             return {key: self._adapted(part, key, param) for key, part in value.items()}
         if isinstance(value, (list, tuple, set)):
@@ -346,7 +348,7 @@ class Optimizer:
         return text + ")"
 
 
-NUMBERS = {"step": int, "mu_product": float, "eta": float, "mu": float}  # in tensors of one element in PyTorch's state
+NUMBERS = {"step": int, "mu_product": float, "eta": float, "mu": float}  # one-element tensors in PyTorch's state
 
 
 NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value rho".split()
@@ -374,11 +376,11 @@ def _around_all_steps(when: str, hook: Callable[..., Any]) -> RemovableHandle:
 
 @options
 class Elementwise(Optimizer):
-    """Base of the optimizers that update each parameter independently. The annotations of a subclass are its options
-    and their defaults. Checks the ranges of options and the shapes of loaded state."""
+    """Base of optimizers that update each parameter independently. Annotations of a subclass are its options with
+    defaults. Checks the ranges of options and the shapes of loaded state."""
 
     params: Params
-    _any_sign: ClassVar[tuple[str, ...]] = ()  # options of NOT_NEGATIVE that may be negative here
+    _any_sign: ClassVar[tuple[str, ...]] = ()  # options of NOT_NEGATIVE that may be negative
 
     @classmethod
     def _init_body(cls) -> list[str]:
@@ -394,13 +396,13 @@ class Elementwise(Optimizer):
             raise ValueError(f"invalid rho value: {group['rho']!r}")
         betas = group.get("betas", (0, 0))
         if not isinstance(betas, (tuple, list)) or len(betas) != 2:
-            raise ValueError(f"betas are two numbers, not {betas!r}")
+            raise ValueError(f"betas must be two numbers, not {betas!r}")
         for index, beta in enumerate(betas):
             if not (at_least_0(beta) and beta < 1):
                 raise ValueError(f"invalid beta parameter at index {index}: {beta}")
 
     def _state_shape(self, name: str, param: Tensor) -> Sequence[int]:
-        """The shape of a tensor of state."""
+        """The shape of a state tensor."""
         return param.shape
 
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
@@ -412,7 +414,7 @@ class Elementwise(Optimizer):
         return super()._adapted(value, name, param)
 
     def _groups(self) -> list[dict[str, Any]]:
-        """The parameter groups, after checking their learning rates, which users may change between steps."""
+        """The parameter groups. Checks their learning rates, which users may change between steps."""
         for group in self.param_groups:
             rate = group["lr"]
             if type(rate) is not float and not isinstance(rate, (Real, Tensor)):
@@ -421,13 +423,13 @@ class Elementwise(Optimizer):
 
 
 def have_no_gradient(params: Iterable[Tensor]) -> Callable[[], bool]:
-    """A function that says whether the parameters that have no gradient now still have none."""
+    """A function that returns whether the parameters without a gradient now still have none."""
     absent = [param for param in params if param._grad is None]
     return lambda: all(param._grad is None for param in absent)
 
 
 def at_least_0(value: Any) -> bool:
-    """Whether value is a number, or a tensor of one, that is neither negative nor NaN."""
+    """Whether value is a number or one-element tensor >= 0, and not NaN."""
     return (isinstance(value, Real) or (isinstance(value, Tensor) and value.numel() == 1)) and float(value) >= 0
 
 

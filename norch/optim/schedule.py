@@ -1,4 +1,4 @@
-"""LRScheduler, the base of the schedules: steps, resuming, groups that are added later, rates that are tensors."""
+"""LRScheduler, the base of the schedules: steps, resuming, groups added later, rates as tensors."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ORDER = (
 EPOCH = "the argument epoch of step() is deprecated: call step() once an epoch"
 
 
-# The rates that schedules found when they resumed, in that order.
+# The rates that schedules found when they resumed, in order.
 found_by: WeakKeyDictionary[Any, list[float]] = WeakKeyDictionary()
 
 
 def next_rates(found: Sequence[Any], before: Sequence[float], now: Sequence[float]) -> list[Any]:
-    """The rates of now; but a rate found that differs from the one before by more than rounding is kept."""
+    """The rates of now, but found rates that differ from before by more than rounding are kept."""
     rates = []
     for present, past, rate in zip(found, before, now, strict=True):
         off = abs(float(present) - past)
@@ -35,26 +35,25 @@ def next_rates(found: Sequence[Any], before: Sequence[float], now: Sequence[floa
 
 
 class LRScheduler:
-    """Base of the schedules. A subclass overrides one of `lr_factor(epoch, index)`, which multiplies the initial rate
-    of group `index`, `rate(epoch, index)`, and `get_lr()`, which gives the rates of all groups from `self.last_epoch`,
+    """Base of the schedules. A subclass overrides one of lr_factor(epoch, index), the factor of group `index`'s initial
+    rate, rate(epoch, index), and get_lr(), which returns the rates of all groups from `self.last_epoch`,
     `self.base_lrs` and the groups of `self.optimizer`. The constructor sets the rates of epoch 0. A rate that is a
     tensor is filled in place.
 
-    optimizer: whose groups get the rates. A group that is added later starts from its own rate; ValueError at the next
-    step where the schedule has options of each group.
+    optimizer: its groups get the rates. A group added later starts from its own rate; ValueError at the next step if
+    the schedule has options per group.
 
-    last_epoch: the last epoch that was trained, -1 of none. Where it is not -1 the training resumes at the next epoch,
-    so load the state of the optimizer first. A group gets the rate of that next epoch whether its rate is the one of
-    last_epoch, as saved before step(), or that of the next epoch already, as saved after it; a rate that is neither,
-    which another schedule or the user has changed, is kept. Each group needs an 'initial_lr', as a loaded optimizer
-    has: KeyError otherwise.
+    last_epoch: the last epoch that was trained, or -1. If it is not -1, training resumes at the next epoch: load the
+    optimizer's state first. A group gets the next epoch's rate if it has the rate of last_epoch (saved before step())
+    or the next epoch's (saved after it); any other rate, set by another schedule or the user, is kept. Each group needs
+    an 'initial_lr', as a loaded optimizer has; otherwise KeyError.
     """
 
-    chains = True  # a rate that another schedule wrote is changed in proportion
-    eta_min = 0.0  # the rate where the factor is 0
+    chains = True  # scales a rate that another schedule wrote
+    eta_min = 0.0  # the rate for factor 0
     _needs_metrics = False  # whether step() takes an argument
     _takes_epochs = False  # whether step(epoch) is a usual call
-    _is_initial = False  # the constructor takes its step
+    _is_initial = False  # whether the constructor is taking its step
     _get_lr_called_within_step = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -75,7 +74,7 @@ class LRScheduler:
         return [float(group["initial_lr"]) for group in self.optimizer.param_groups]
 
     def _initial_step(self) -> None:
-        """Writes the rates of the first epoch."""
+        """Writes the first epoch's rates."""
         self._step_count = 0
         self._is_initial = True
         try:
@@ -84,11 +83,11 @@ class LRScheduler:
             self._is_initial = False
 
     def _rewind(self) -> None:
-        """Goes back to before epoch 0, so that its rates are written next."""
+        """Rewinds to before epoch 0, so that its rates are written next."""
         self.last_epoch = -1
 
     def lr_factor(self, epoch: int, index: int) -> float:
-        """The factor of the initial rate of group `index` in this epoch."""
+        """The factor of group `index`'s initial rate in this epoch."""
         raise NotImplementedError
 
     def rate(self, epoch: int, index: int) -> float:
@@ -99,8 +98,8 @@ class LRScheduler:
         return [self.rate(self.last_epoch, index) for index in range(len(self.optimizer.param_groups))]
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch, one a group, from those of the epoch before. step() calls this; programs read the
-        present rates by get_last_lr()."""
+        """The rates of this epoch, one per group, from those of the previous epoch. step() calls it; programs read
+        rates by get_last_lr()."""
         self._warn_outside_step()
         if not self.chains:
             return self._get_closed_form_lr()
@@ -109,14 +108,14 @@ class LRScheduler:
         return [self._chained(group["lr"], index) for index, group in enumerate(self.optimizer.param_groups)]
 
     def _resumed(self) -> list[Any]:
-        """The rates of this epoch, the first of a resumed training. A group that still has the rate of the epoch
-        before, up to rounding, gets the rate of this epoch; others keep theirs."""
+        """The rates of the first epoch after resuming. A group with the previous epoch's rate, up to rounding, gets
+        this epoch's; others keep theirs."""
         count = range(len(self.optimizer.param_groups))
         before, now = ([self.rate(epoch, index) for index in count] for epoch in (self.last_epoch - 1, self.last_epoch))
         return next_rates([group["lr"] for group in self.optimizer.param_groups], before, now)
 
     def _chained(self, present: Any, index: int) -> float:
-        """The rate of this epoch of a group that has the rate `present`."""
+        """This epoch's rate for a group whose rate is `present`."""
         rate = self.rate(self.last_epoch, index)
         before = self.rate(self.last_epoch - 1, index) if self.last_epoch > 0 else self.base_lrs[index]
         if _is_rate(present, before):
@@ -131,8 +130,8 @@ class LRScheduler:
             warnings.warn("get_lr() is for step(): get_last_lr() gives the present rates", stacklevel=3)
 
     def step(self, epoch: int | None = None) -> None:
-        """Starts the next epoch, or the given one: writes its rates to the groups. Gives a UserWarning if the optimizer
-        has not taken a step before, and if epoch is passed, as in PyTorch."""
+        """Starts the next epoch, or the given one, and writes its rates to the groups. As in PyTorch, UserWarning if
+        the optimizer has not stepped before, or if epoch is passed."""
         unseen("a schedule of the learning rate takes a step")
         if self._step_count == 1 and not self.optimizer._opt_called and not self._takes_epochs:
             warnings.warn(ORDER, stacklevel=2)
@@ -166,7 +165,7 @@ class LRScheduler:
         self._write(rates)
 
     def _take_in_groups(self) -> None:
-        """Notes the initial rates of groups that were added since the last step."""
+        """Records the initial rates of groups added since the last step."""
         groups, count = self.optimizer.param_groups, len(self.base_lrs)
         if len(groups) != count and not self.chains:
             raise ValueError(
@@ -177,7 +176,7 @@ class LRScheduler:
             self.base_lrs = [*self.base_lrs, float(group.setdefault("initial_lr", _copied(group["lr"])))]
 
     def _write(self, rates: Sequence[Any]) -> None:
-        """Writes one rate a group. Groups that share a tensor share it as long as their rates are equal."""
+        """Writes the rates, one per group. Groups that share a tensor share it as long as their rates are equal."""
         filled: dict[int, Any] = {}
         for group, rate in zip(self.optimizer.param_groups, rates):
             held = group["lr"]
@@ -194,7 +193,7 @@ class LRScheduler:
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[float]:
-        """The rates that the last step wrote, one a group; copies of those that are tensors."""
+        """The rates that the last step wrote, one per group; tensors are copied."""
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
@@ -207,15 +206,15 @@ class LRScheduler:
         return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resumes from a saved epoch, whose rates are in the state of the optimizer too. Where the groups still have
-        the rates that this schedule wrote last, as its constructor does, they get the saved ones."""
+        """Resumes from a saved epoch, whose rates the optimizer's state has too. Groups that still have the rates that
+        this schedule wrote last, as after construction, get the saved ones."""
         untouched = list(map(float, self._present_rates())) == list(map(float, self._last_lr))
         self._load(state_dict)
         if untouched and len(self._last_lr) == len(self.optimizer.param_groups):
             self._restore(self._last_lr)
 
     def _restore(self, rates: list[Any]) -> None:
-        """Writes the rates of this epoch again."""
+        """Writes this epoch's rates again."""
         self._write(rates)
 
     def _load(self, state: dict[str, Any]) -> None:
@@ -238,7 +237,7 @@ def _copied(value: Any) -> Any:
 
 
 def _is_rate(present: Any, rate: float) -> bool:
-    """Whether a group has this rate; a tensor has it rounded to its dtype."""
+    """Whether a group has this rate; tensors round it to their dtype."""
     return present.item() == present.new_tensor(rate).item() if isinstance(present, Tensor) else present == rate
 
 
@@ -247,7 +246,7 @@ def one_a_group(optimizer: Optimizer, values: Any) -> list[Any]:
     groups = len(optimizer.param_groups)
     listed = list(values) if isinstance(values, (list, tuple)) else [values] * groups
     if len(listed) != groups:
-        raise ValueError(f"expected {groups} values, one a group, got {len(listed)}")
+        raise ValueError(f"expected {groups} values, one per group, got {len(listed)}")
     return listed
 
 
@@ -257,5 +256,5 @@ def numbers(optimizer: Optimizer, values: Any) -> list[float]:
 
 
 def attributes(function: Any) -> dict[str, Any] | None:
-    """The part of a user's function that a state holds: the attributes of a callable object."""
+    """The state of a user's function: the attributes of a callable object."""
     return None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {}))

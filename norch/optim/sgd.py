@@ -15,7 +15,7 @@ from .fused import Fused
 
 @options
 class SGD(Fused, row="sgd"):
-    """Stochastic gradient descent, by PyTorch's definition (after Sutskever et al. 2013). For a parameter p with
+    """Stochastic gradient descent by PyTorch's definition (after Sutskever et al. 2013). For a parameter p with
     gradient g:
 
     - g += weight_decay * p
@@ -23,8 +23,8 @@ class SGD(Fused, row="sgd"):
       then g = buf, or with nesterov g += momentum * buf
     - p -= lr * g
 
-    A sparse gradient changes the elements that it has, without weight_decay; its momentum is sparse, too. ValueError
-    for nesterov without momentum or with dampening. Other options: Optimizer.
+    A sparse gradient changes only its elements, excludes weight_decay, and has a sparse momentum. ValueError for
+    nesterov without momentum or with dampening. Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.SGD([p], lr=0.5)
@@ -73,7 +73,7 @@ class SGD(Fused, row="sgd"):
             if not grad.is_sparse:
                 continue
             if group["weight_decay"] != 0:
-                raise Error("SGD: weight_decay does not go with sparse gradients")
+                raise Error("SGD: weight_decay cannot be used with sparse gradients")
             step = -grad if group["maximize"] else grad
             if (momentum := group["momentum"]) != 0:
                 state = self.state[param]
@@ -85,10 +85,10 @@ class SGD(Fused, row="sgd"):
                 param.add_(step, alpha=-float(group["lr"]))
 
     def _advance_new(self, params: list[Tensor], grads: list[Tensor], hyper: Any, at: int) -> None:
-        """Parameters without a momentum yet are updated in a separate call, which sets it."""
+        """Updates parameters that have no momentum yet in a separate call, which sets it."""
         has_momentum = ["momentum_buffer" in self.state.get(param, ()) for param in params]
         if any(grad.is_sparse for grad in grads):
-            raise DeviceError("sparse")  # before the first of the two calls, for step()
+            raise DeviceError("sparse")  # raised before the first call; step() handles it
         for old in (True, False):
             chosen = [param for param, is_known in zip(params, has_momentum, strict=True) if is_known is old]
             theirs = [grad for grad, is_known in zip(grads, has_momentum, strict=True) if is_known is old]

@@ -1,4 +1,4 @@
-"""Averages of weights over the steps of a training: stochastic weight averaging (Izmailov et al. 2018, algorithm 1) and
+"""Averages of weights over training steps: stochastic weight averaging (Izmailov et al. 2018, algorithm 1) and
 exponential moving averages (Polyak and Juditsky 1992).
 """
 
@@ -29,18 +29,18 @@ MultiAverage = Callable[[list[Tensor], list[Tensor], Any], None]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The function (average, current, count) that gives decay * average + (1 - decay) * current.
+    """A function (average, current, count) that returns decay * average + (1 - decay) * current.
 
     >>> norch.optim.swa_utils.get_ema_avg_fn(0.75)(norch.tensor(4.0), norch.tensor(8.0), 1)
     tensor(5.)
     """
     if not 0 <= decay <= 1:
-        raise ArgumentError(f"decay lies in 0 ... 1, not {decay}")
+        raise ArgumentError(f"decay must be in [0, 1], not {decay}")
     return no_grad()(lambda average, current, count: decay * average + (1 - decay) * current)
 
 
 def get_swa_avg_fn() -> Average:
-    """The function (average, current, count) that gives the mean of `current` and `count` values averaged before.
+    """A function (average, current, count) that returns the mean of `current` and `count` values averaged before.
 
     >>> norch.optim.swa_utils.get_swa_avg_fn()(norch.tensor(2.0), norch.tensor(5.0), 2)
     tensor(3.)
@@ -58,7 +58,7 @@ def _of_lists(average: Average) -> MultiAverage:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """get_ema_avg_fn() for lists of tensors; the averages are updated in place.
+    """get_ema_avg_fn() for lists of tensors, which updates the averages in place.
 
     >>> averages = [norch.tensor(1.0), norch.tensor(2.0)]
     >>> norch.optim.swa_utils.get_ema_multi_avg_fn(0.5)(averages, [norch.tensor(3.0), norch.tensor(4.0)], 1)
@@ -69,7 +69,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
-    """get_swa_avg_fn() for lists of tensors; the averages are updated in place.
+    """get_swa_avg_fn() for lists of tensors, which updates the averages in place.
 
     >>> averages = [norch.tensor(2.0)]
     >>> norch.optim.swa_utils.get_swa_multi_avg_fn()(averages, [norch.tensor(5.0)], 2)
@@ -80,11 +80,11 @@ def get_swa_multi_avg_fn() -> MultiAverage:
 
 
 class AveragedModel(Module):
-    """A copy of model, on device if given, whose parameters are averages.
+    """A copy of model (on device, if given) whose parameters are averages.
 
-    The first update_parameters(model) copies the parameters. Later calls average them with
-    avg_fn(average, current, n_averaged), or with multi_avg_fn, which gets lists and writes to the first; by default all
-    weights are equal. With use_buffers buffers are averaged too, otherwise copied.
+    The first update_parameters(model) copies the parameters. Later calls average them with avg_fn(average, current,
+    n_averaged), or with multi_avg_fn, which takes lists and writes to the first; by default with equal weights.
+    use_buffers: buffers are averaged too, otherwise copied.
 
     >>> model = norch.nn.Linear(1, 1, bias=False)
     >>> average = norch.optim.swa_utils.AveragedModel(model, avg_fn=norch.optim.swa_utils.get_ema_avg_fn(0.5))
@@ -96,7 +96,7 @@ class AveragedModel(Module):
     """
 
     n_averaged: Tensor
-    _averaged: tuple[Tensor, int] | None = None  # n_averaged and a version of it that is not 0
+    _averaged: tuple[Tensor, int] | None = None  # n_averaged, and a non-zero version of it
 
     def __init__(
         self,
@@ -120,8 +120,8 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Averages in the parameters of model, which has the structure of the copied one."""
-        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}  # of one device and dtype, for a multi_avg_fn
+        """Adds the parameters of a model with the same structure to the averages."""
+        groups: dict[Any, list[tuple[Tensor, Tensor]]] = {}  # by device and dtype, for a multi_avg_fn
         pairs: list[tuple[Tensor, Tensor]] = [*zip(self.module.parameters(), model.parameters(), strict=True)]
         buffers = [*zip(self.module.buffers(), model.buffers(), strict=True)]
         for mine, theirs in pairs + buffers * self.use_buffers:
@@ -146,8 +146,8 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Sets the running statistics of all batch normalisations in model to the means over the batches of loader. A batch
-    is the input of model, or a tuple or list that begins with it.
+    """Sets the running statistics of all batch normalizations in model to the means over the batches of loader. A batch
+    is the model's input, or a tuple or list that begins with it.
 
     >>> model = norch.nn.Sequential(norch.nn.BatchNorm1d(1))
     >>> norch.optim.swa_utils.update_bn([norch.tensor([[1.0], [3.0]]), norch.tensor([[5.0], [7.0]])], model)
@@ -161,7 +161,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     model.train()
     for layer in layers:
         layer.reset_running_stats()
-        layer.momentum = None  # the plain mean
+        layer.momentum = None  # averages with equal weights
     for batch in loader:
         x = batch[0] if isinstance(batch, (list, tuple)) else batch
         model(x if device is None else x.to(device))
@@ -171,8 +171,8 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """The rate of each group goes from its present value to swa_lr within anneal_epochs, and stays there. swa_lr: a
-    number, or one a group; anneal_strategy: "cos", half a period of the cosine, or "linear". Otherwise as LRScheduler.
+    """Moves the rate of each group from its current value to swa_lr in anneal_epochs. swa_lr: a number, or one per
+    group; anneal_strategy: "cos", half a cosine, or "linear". Otherwise as LRScheduler.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
@@ -195,24 +195,24 @@ class SWALR(LRScheduler):
     ) -> None:
         one_of("SWALR: anneal_strategy", anneal_strategy, ("cos", "linear"))
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(f"SWALR: anneal_epochs is 0 or a larger integer, not {anneal_epochs!r}")
+            raise ValueError(f"SWALR: anneal_epochs must be an integer >= 0, not {anneal_epochs!r}")
         for group, rate in zip(optimizer.param_groups, one_a_group(optimizer, swa_lr), strict=True):
             group["swa_lr"] = rate
         self.anneal_epochs, self._anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step: int) -> float:
-        """The fraction of the way to swa_lr after some steps."""
+        """The fraction of the way to swa_lr after this many steps."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def rate(self, epoch: int, index: int) -> float:
-        """The rate of group `index` in this epoch, where it began from the initial rate."""
+        """The rate of group `index` in this epoch, starting from the initial rate."""
         end, share = float(self.optimizer.param_groups[index]["swa_lr"]), self._share(epoch)
         return end * share + self.base_lrs[index] * (1 - share)
 
     def get_lr(self) -> list[float]:
-        """The rates of this epoch, from those of the epoch before, which other schedules may have set."""
+        """The rates of this epoch, from those of the previous one, which other schedules may have set."""
         if self._is_initial and self.last_epoch > 0:
             return self._resumed()
         groups = self.optimizer.param_groups

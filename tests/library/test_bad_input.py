@@ -82,9 +82,9 @@ CALLS = [
     (TypeError, "dropout: p must be a number, not NoneType", lambda: F.dropout(x, None)),
     (ValueError, "invalid lr value: 'a'", lambda: optim.SGD([p], lr="a")),
     (ValueError, "invalid momentum value: None", lambda: optim.SGD([p], lr=1, momentum=None)),
-    (ValueError, "betas are two numbers, not 3", lambda: optim.Adam([p], betas=3)),
+    (ValueError, "betas must be two numbers, not 3", lambda: optim.Adam([p], betas=3)),
     (ValueError, "invalid beta parameter at index 1", lambda: optim.Adam([p], betas=(0.5, "a"))),
-    (ValueError, "expected what state_dict() gave", lambda: optim.SGD([p], lr=1).load_state_dict({})),
+    (ValueError, "expected a result of state_dict()", lambda: optim.SGD([p], lr=1).load_state_dict({})),
     (TypeError, "StepLR: expected an optimizer", lambda: optim.lr_scheduler.StepLR(None, 1)),
     # the numbers that were given
     (IndexError, "an index beyond 64 bits is out of range for dimension 0 of size 3", lambda: z[2**70]),

@@ -113,7 +113,7 @@ def test_options_are_those_of_torch(torch, name):
     given = list(inspect.signature(type(ours)).parameters.values())
     wanted = list(inspect.signature(type(theirs)).parameters.values())
     assert [(p.name, p.kind, p.default) for p in given] == [(p.name, p.kind, p.default) for p in wanted]
-    with pytest.raises(NotImplementedError, match=f"{name}: a step is not recorded"):
+    with pytest.raises(NotImplementedError, match=f"{name}: steps are not differentiable"):
         getattr(optim, name)([parameter([1.0])], differentiable=True)
 
 

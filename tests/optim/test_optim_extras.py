@@ -123,7 +123,7 @@ def test_bad_options_raise(name, options):
     p = nn.Parameter(norch.ones(2, 2))
     with pytest.raises(ValueError, match=next(iter(options))):
         getattr(optim, name)([p], **options)
-    with pytest.raises(ValueError, match=r"shape \(2,\) is no matrix"):
+    with pytest.raises(ValueError, match=r"shape \(2,\) is not a matrix"):
         optim.Muon([nn.Parameter(norch.ones(2))])
 
 

@@ -1,1 +1,1 @@
-"""Optimizers that few programs use. norch.optim imports them from here when their names are first read."""
+"""Optimizers that few programs use. norch.optim imports them when their names are first read."""

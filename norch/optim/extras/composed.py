@@ -1,4 +1,4 @@
-"""ASGD, Adafactor and Muon: composed of tensor operations, without a kernel."""
+"""ASGD, Adafactor and Muon, composed of tensor operations without a kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..optimizer import Elementwise, at_least_0
 
 
 class Composed(Elementwise):
-    """Base. A subclass gives _update(), the formula, and the names of its state tensors, zeros at first. decays=False:
+    """Base. A subclass defines the formula, _update(), and names its state tensors, which start at zero. decays=False:
     the formula includes the weight decay."""
 
     _states: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Composed(Elementwise):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
+        """Steps all parameters that have a gradient; returns the closure's result, if there is a closure."""
         loss = self._loss(closure)
         for group in self._groups():
             decay = group.get("weight_decay", 0) if self._decays else 0
@@ -60,8 +60,8 @@ class Composed(Elementwise):
 
 @options
 class ASGD(Composed, states=("ax",)):
-    """p = (1 - lambd * eta) p - eta * g, with eta = lr / (1 + lambd * lr * step)^alpha; state["ax"] is the average of p
-    over the steps after t0, before them p itself (Polyak and Juditsky 1992). Other options: Optimizer.
+    """p = (1 - lambd * eta) p - eta * g with eta = lr / (1 + lambd * lr * step)^alpha. state["ax"] is the average of p
+    over the steps after t0, and p itself before (Polyak and Juditsky 1992). Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.ASGD([p], lr=0.5, lambd=0.0)
@@ -97,7 +97,7 @@ class ASGD(Composed, states=("ax",)):
 
 
 def _rms(x: Tensor) -> float:
-    """The root of the mean of the squares of x, which is not empty; 1 on the device "meta"."""
+    """The root mean square of x, which is not empty; 1 on the device "meta"."""
     if x.is_meta:
         return 1.0
     return float(x.norm().item()) / math.sqrt(x.numel())
@@ -106,12 +106,12 @@ def _rms(x: Tensor) -> float:
 @options
 class Adafactor(Composed, decays=False):
     """p -= max(eps2, RMS(p)) * min(lr, 1 / sqrt(step)) * u / max(1, RMS(u) / d), where u = g / sqrt(square) (Shazeer
-    and Stern 2018). square is the running average of g^2 with the factor 1 - step^beta2_decay. It is kept of vectors;
-    of matrices it is row_var col_var / mean(row_var), from the averages along the last two axes, which are small.
+    and Stern 2018). square is the running average of g^2 with factor 1 - step^beta2_decay. For matrices it is not
+    stored, but computed as row_var col_var / mean(row_var) from the small averages along the last two axes.
 
-    eps: eps1, the least of sqrt(square) and of mean(row_var), by default the epsilon of the dtype, and eps2.
-    weight_decay: p *= 1 - lr * weight_decay before the step. As in PyTorch eps1 bounds what is divided by, where the
-    paper adds it to g^2. Other options: Optimizer.
+    eps: eps1, the lower bound of sqrt(square) and mean(row_var), by default the dtype's epsilon, and eps2.
+    weight_decay: p *= 1 - lr * weight_decay before the step. As in PyTorch eps1 bounds the divisor; the paper adds it
+    to g^2. Other options: Optimizer.
 
     >>> p = norch.nn.Parameter(norch.ones(2, 3))
     >>> opt = norch.optim.Adafactor([p], lr=0.5)
@@ -174,8 +174,8 @@ class Adafactor(Composed, decays=False):
 
 
 def _orthogonal(x: Tensor, coefficients: Sequence[float], steps: int, eps: float) -> Tensor:
-    """Nearly U V^T of x = U S V^T, in bfloat16: singular values between about 0.7 and 1.2. Each step applies the
-    polynomial a s + b s^3 + c s^5 to the singular values, which x / |x| has in [0, 1]."""
+    """Approximately U V^T for x = U S V^T, in bfloat16, with singular values between about 0.7 and 1.2. Each step
+    applies the polynomial a s + b s^3 + c s^5 to the singular values; those of x / |x| are in [0, 1]."""
     a, b, c = coefficients
     wide = x.shape[0] <= x.shape[1]
     y = (x if wide else x.mT).bfloat16()
@@ -188,13 +188,12 @@ def _orthogonal(x: Tensor, coefficients: Sequence[float], steps: int, eps: float
 
 @options
 class Muon(Composed, states=("momentum_buffer",), decays=False):
-    """p = (1 - lr * weight_decay) p - lr * ratio * orthogonal(m): m is the running average of g with the factor
-    momentum, with nesterov that average carried on by g once more. orthogonal() replaces the singular values of m by
-    about 1, by ns_steps steps of a Newton-Schulz iteration in bfloat16 with the polynomial ns_coefficients (Jordan et
-    al. 2024; Liu et al. 2025).
+    """p = (1 - lr * weight_decay) p - lr * ratio * orthogonal(m), where m is the running average of g with factor
+    momentum, and with nesterov averaged with g once more. orthogonal() brings the singular values of m near 1 by
+    ns_steps Newton-Schulz steps in bfloat16 with the polynomial ns_coefficients (Jordan et al. 2024; Liu et al. 2025).
 
-    params: matrices, else ValueError; train biases, norms and embeddings by another optimizer. ratio: for (A, B)
-    sqrt(max(1, A / B)), or with adjust_lr_fn "match_rms_adamw" 0.2 sqrt(max(A, B)), so that AdamW's rates fit.
+    params: matrices, else ValueError; use another optimizer for biases, norms and embeddings. ratio: for (A, B)
+    sqrt(max(1, A / B)), or with adjust_lr_fn "match_rms_adamw" 0.2 sqrt(max(A, B)), which suits AdamW's rates.
 
     >>> p = norch.nn.Parameter(norch.zeros(2, 2))
     >>> opt = norch.optim.Muon([p], lr=1.0)
@@ -216,14 +215,14 @@ class Muon(Composed, states=("momentum_buffer",), decays=False):
     def _check_options(self, group: dict[str, Any]) -> None:
         super()._check_options(group)
         if (ratio := group["adjust_lr_fn"]) not in (None, "original", "match_rms_adamw"):
-            raise ValueError(f"Muon: adjust_lr_fn is None, 'original' or 'match_rms_adamw', not {ratio!r}")
+            raise ValueError(f"Muon: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', not {ratio!r}")
         if len(group["ns_coefficients"]) != 3:
-            raise ValueError(f"Muon: ns_coefficients are three numbers, not {group['ns_coefficients']!r}")
+            raise ValueError(f"Muon: ns_coefficients must be three numbers, not {group['ns_coefficients']!r}")
         if not 0 <= group["ns_steps"] < 100:
-            raise ValueError(f"Muon: ns_steps is less than 100, not {group['ns_steps']!r}")
+            raise ValueError(f"Muon: ns_steps must be less than 100, but is {group['ns_steps']!r}")
         for param in group["params"]:
             if param.ndim != 2:
-                raise ValueError(f"Muon: a parameter of shape {tuple(param.shape)} is no matrix")
+                raise ValueError(f"Muon: a parameter of shape {tuple(param.shape)} is not a matrix")
 
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"momentum_buffer": zeros_like(param.detach())}

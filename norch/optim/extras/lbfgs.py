@@ -1,4 +1,4 @@
-"""L-BFGS (Nocedal 1980): steps along the gradient times an inverse Hessian estimated from the last steps."""
+"""L-BFGS (Nocedal 1980): steps along the gradient times an inverse Hessian estimated from recent steps."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .line_search import Point, strong_wolfe
 
 
 class LBFGS(Optimizer):
-    """A call of step(closure) makes up to max_iter steps of length lr; the closure computes the loss and its gradients
-    (Liu and Nocedal 1989).
+    """step(closure) makes up to max_iter steps of length lr; the closure computes the loss and its gradients (Liu and
+    Nocedal 1989).
 
-    It stops earlier where no gradient is larger than tolerance_grad, where the loss or all parameters change by less
-    than tolerance_change, or after max_eval calls of the closure (default max_iter * 5 // 4). The Hessian is estimated
-    from the last history_size steps. With line_search_fn "strong_wolfe" the length of a step comes from a line search
-    that starts at lr. There is one group of parameters.
+    It stops early if no gradient exceeds tolerance_grad, if the loss or all parameters change by less than
+    tolerance_change, or after max_eval calls of the closure (default max_iter * 5 // 4). The last history_size steps
+    estimate the Hessian. With line_search_fn "strong_wolfe" a line search that starts at lr finds the length of a step.
+    Only one group of parameters is allowed.
 
     >>> p = norch.nn.Parameter(norch.tensor([3.0, -2.0]))
     >>> opt = norch.optim.LBFGS([p], lr=0.5)
@@ -54,7 +54,7 @@ class LBFGS(Optimizer):
         limits = {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
         super().__init__(params, {**options, **limits, "line_search_fn": line_search_fn})
         if len(self.param_groups) != 1:
-            raise ValueError("LBFGS: there is one group of parameters, without options of their own")
+            raise ValueError("LBFGS: only one group of parameters is allowed")
 
     def _gradient(self) -> Tensor:
         params = self.param_groups[0]["params"]
@@ -67,7 +67,8 @@ class LBFGS(Optimizer):
             p.add_(part.view(p.shape))
 
     def _line(self, closure: Callable[[], Any], d: Tensor) -> tuple[Callable[[float], None], Callable[[float], Point]]:
-        """move_to(t), which sets the parameters to their present values plus t * d, and at(t), which evaluates it."""
+        """move_to(t), which sets the parameters to their current values plus t * d, and at(t), which evaluates the
+        closure there."""
         params = self.param_groups[0]["params"]
         begin = [p.clone() for p in params]
 
@@ -85,7 +86,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Steps as the class says; gives the loss before the first."""
+        """Steps as the class says; returns the loss before the first step."""
         if closure is None:
             raise TypeError("LBFGS: step() needs a closure that computes the loss and its gradients")
         group = self.param_groups[0]
@@ -123,7 +124,8 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, state: dict[str, Any], g: Tensor, history: int) -> Tensor:
-        """-g times the inverse Hessian: the two-loop recursion over pairs (s, y), a step and the change of gradient."""
+        """-g times the inverse Hessian, by the two-loop recursion over pairs (s, y): a step and its change of
+        gradient."""
         if state["n_iter"] == 1:
             state.update(old_stps=[], old_dirs=[], ro=[], H_diag=1.0)
             return -g
@@ -131,7 +133,7 @@ class LBFGS(Optimizer):
         if (ys := float(y.dot(s))) > 1e-10:
             for name, vector in (("old_stps", s), ("old_dirs", y)):
                 state[name] = [*state[name], vector][-history:]
-            state["ro"] = [*state.get("ro", ()), 1 / ys][-history:]  # for PyTorch's, which a file may go to
+            state["ro"] = [*state.get("ro", ()), 1 / ys][-history:]  # PyTorch reads it from a state dict
             state["H_diag"] = ys / float(y.dot(y))
         pairs = list(zip(state["old_stps"], state["old_dirs"], strict=True))
         q, shares = -g, []

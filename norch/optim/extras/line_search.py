@@ -1,5 +1,5 @@
-"""A line search for the strong Wolfe conditions: a step after which the loss has fallen enough, and its slope flattened
-(Nocedal and Wright, "Numerical Optimization", 2006, algorithms 3.5 and 3.6).
+"""A line search for the strong Wolfe conditions: the loss must fall enough, and its slope must flatten (Nocedal and
+Wright, "Numerical Optimization", 2006, algorithms 3.5 and 3.6).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...tensor import Tensor
 
 
 class Point(NamedTuple):
-    """A point of the line: its distance t, and the loss, the slope along the line and the gradient there."""
+    """A point on the line: its distance t, and the loss, directional derivative and gradient there."""
 
     t: float
     loss: float
@@ -21,7 +21,7 @@ class Point(NamedTuple):
 
 
 def cubic(a: Point, b: Point, least: float, most: float) -> float:
-    """The minimum of the cubic through the losses and slopes of a and b (their equation 3.59), within bounds."""
+    """The minimum of the cubic through the losses and slopes of a and b (equation 3.59 there), within bounds."""
     if a.t > b.t:
         a, b = b, a
     if a.t == b.t:
@@ -40,9 +40,9 @@ def cubic(a: Point, b: Point, least: float, most: float) -> float:
 def strong_wolfe(
     at: Callable[[float], Point], start: Point, t: float, reach: float, most: int, tolerance: float = 1e-9
 ) -> tuple[Point, int]:
-    """The point found and the number of calls of at(t), at most `most` + 1. t: the first length to try.
+    """Returns the point found and the number of calls of at(t), at most `most` + 1. t: the first length to try.
 
-    reach: the largest element of the direction; an interval in which no parameter moves by tolerance is not divided.
+    reach: the largest element of the direction. The search stops at intervals in which no parameter moves by tolerance.
     """
 
     def falls_short(point: Point) -> bool:

@@ -1,5 +1,5 @@
-"""Schedules that rise and fall: CosineAnnealingWarmRestarts, OneCycleLR and CyclicLR. Their attributes, and the options
-that they keep in the groups, have PyTorch's names, so that a state of either library resumes in the other."""
+"""Schedules that rise and fall: CosineAnnealingWarmRestarts, OneCycleLR and CyclicLR. Their attributes and group
+options have PyTorch's names, so that each library resumes from the other's state."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from ..schedule import LRScheduler, attributes, check_optimizer, numbers
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down half a cosine to eta_min in T_0 epochs, and again from the initial rate, each time T_mult times as long
-    (Loshchilov and Hutter 2017). step(epoch) takes a fraction of an epoch too; ArgumentError for a negative one.
+    """Falls along half a cosine to eta_min in T_0 epochs, then restarts from the initial rate, each time T_mult times
+    as long (Loshchilov and Hutter 2017). step(epoch) also takes fractions of an epoch; ArgumentError for a negative
+    one.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=4)
@@ -32,13 +33,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
         if T_0 < 1 or T_mult < 1:
-            raise ArgumentError(f"CosineAnnealingWarmRestarts: T_0 {T_0} and T_mult {T_mult} start at 1")
+            raise ArgumentError(f"CosineAnnealingWarmRestarts: T_0 {T_0} and T_mult {T_mult} must be at least 1")
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         self.T_cur, self.T_i = self._place(last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def _place(self, epoch: float) -> tuple[float, int]:
-        """The epochs since the last restart, and until the next one."""
+        """The epochs since the last restart, and those until the next."""
         length = self.T_0
         while epoch >= length and self.T_mult > 1:
             epoch -= length
@@ -58,7 +59,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
-            self.T_cur += 1  # which may have a fraction
+            self.T_cur += 1  # may have a fraction
             if self.T_cur >= self.T_i:
                 self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
         else:
@@ -78,7 +79,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class _Cycle(LRScheduler):
-    """Base of the schedules by batch whose momentum falls while the rate rises. A subclass gives `_momentum`."""
+    """Base of the schedules by batch, whose momentum falls while the rate rises. A subclass defines `_momentum`."""
 
     chains = False
     cycle_momentum: bool
@@ -86,7 +87,7 @@ class _Cycle(LRScheduler):
     max_momentums: list[float]
 
     def _set_momenta(self, base_momentum: Any, max_momentum: Any) -> None:
-        """Notes the bounds of the momentum of each group, with cycle_momentum."""
+        """Sets the momentum bounds of each group if cycle_momentum."""
         self.base_momentums = numbers(self.optimizer, base_momentum)
         self.max_momentums = numbers(self.optimizer, max_momentum)
         if not self.cycle_momentum:
@@ -112,13 +113,13 @@ class _Cycle(LRScheduler):
 
 
 class OneCycleLR(_Cycle):
-    """Called each batch: the rate rises from max_lr / div_factor to max_lr in pct_start of total_steps, and falls to
-    the initial rate / final_div_factor (Smith and Topin 2017). With cycle_momentum the momentum, or the first of the
-    betas, falls from max_momentum to base_momentum while the rate rises, and rises again.
+    """Step it each batch: the rate rises from max_lr / div_factor to max_lr in pct_start of total_steps, then falls to
+    the initial rate / final_div_factor (Smith and Topin 2017). With cycle_momentum the momentum, or the first of betas,
+    falls from max_momentum to base_momentum while the rate rises, then rises again.
 
-    total_steps may be given as epochs times steps_per_epoch. max_lr: a number, or one a group. anneal_strategy: "cos",
-    along half a cosine, or "linear". three_phase: the rate falls to the initial one in as many steps as it rose, and to
-    the final one in the rest. ArgumentError for other values, and for a step after total_steps.
+    total_steps may be given as epochs times steps_per_epoch. max_lr: a number, or one per group. anneal_strategy:
+    "cos", half a cosine, or "linear". three_phase: the rate falls to the initial one in as many steps as it rose, and
+    to the final one in the rest. ArgumentError for other values, and for a step after total_steps.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.OneCycleLR(opt, max_lr=1.0, total_steps=11, cycle_momentum=False)
@@ -180,7 +181,7 @@ class OneCycleLR(_Cycle):
         super().__init__(optimizer, last_epoch)
 
     def _between(self, epoch: int, of: str, values: dict[str, float]) -> float:
-        """The "lr" or the "momentum" of a step: between the two of these values that its phase names."""
+        """The "lr" or "momentum" of a step, between the two values that its phase names."""
         start = 0.0
         for phase in self._schedule_phases[:-1]:
             if epoch <= phase["end_step"]:
@@ -207,18 +208,18 @@ class OneCycleLR(_Cycle):
     def _load(self, state: dict[str, Any]) -> None:
         super()._load(state)
         for key in ("max_lrs", "min_lrs", "base_momentums", "max_momentums"):
-            if key not in state:  # one of PyTorch, which reads them from the groups
+            if key not in state:  # PyTorch's state: it reads them from the groups
                 kept = zip(self.optimizer.param_groups, getattr(self, key), strict=True)
                 setattr(self, key, [group.get(key[:-1], value) for group, value in kept])
 
 
 class CyclicLR(_Cycle):
-    """Called each batch: the rate rises from base_lr to max_lr in step_size_up steps, falls in step_size_down (default
+    """Step it each batch: the rate rises from base_lr to max_lr in step_size_up steps, falls in step_size_down (default
     step_size_up), and so on (Smith 2017). cycle_momentum as in OneCycleLR; ArgumentError if there is no momentum.
 
     mode: the amplitude is constant ("triangular"), halved each cycle ("triangular2") or gamma ** step ("exp_range").
     scale_fn replaces it by a function of the cycle, counted from 1, or with scale_mode "iterations" of the step.
-    base_lr and max_lr, base_momentum and max_momentum: a number, or one a group.
+    base_lr and max_lr, base_momentum and max_momentum: a number, or one per group.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CyclicLR(opt, 0.5, 1.5, step_size_up=2, cycle_momentum=False)
@@ -274,7 +275,7 @@ class CyclicLR(_Cycle):
         return 0.5 ** (x - 1) if self.mode == "triangular2" else 1.0
 
     def _height(self, epoch: int) -> float:
-        """The position of a step between the lower bound, 0, and the upper one, 1."""
+        """The position of a step between the lower bound, 0, and the upper bound, 1."""
         cycle = math.floor(1 + epoch / self.total_size)
         part = 1 + epoch / self.total_size - cycle
         height = part / self.step_ratio if part <= self.step_ratio else (part - 1) / (self.step_ratio - 1)

@@ -1,4 +1,4 @@
-"""Schedules made of others: ChainedScheduler and SequentialLR."""
+"""Schedules of schedules: ChainedScheduler and SequentialLR."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from ..schedule import EPOCH, LRScheduler, found_by, next_rates
 
 
 class _Several(LRScheduler):
-    """Base of the schedules that are made of others, which may be such schedules too."""
+    """Base of the schedules that combine others, which may be such schedules too."""
 
     _schedulers: list[LRScheduler]
 
     def _check(self, optimizer: Optimizer | None) -> None:
-        """Sets the optimizer, which is that of all parts."""
+        """Sets the optimizer, which all parts share."""
         name = type(self).__name__
         if not self._schedulers:
             raise ArgumentError(f"{name}: expected at least one schedule")
         for index, schedule in enumerate(self._schedulers):
             if not isinstance(schedule, LRScheduler):
-                raise TypeError(f"{name}: a schedule is a LRScheduler, but number {index} is {type(schedule).__name__}")
+                raise TypeError(f"{name}: expected LRSchedulers, but number {index} is {type(schedule).__name__}")
             if schedule._needs_metrics:
                 its = type(schedule).__name__
-                raise ArgumentError(f"{name}: the step of schedule {index}, {its}, needs metrics")
+                raise ArgumentError(f"{name}: step() of schedule {index}, {its}, needs metrics")
             optimizer = schedule.optimizer if optimizer is None else optimizer
             if schedule.optimizer is not optimizer:
-                raise ValueError(f"{name}: the schedules are of different optimizers: schedule {index} of another one")
+                raise ValueError(f"{name}: the schedules have different optimizers (schedule {index})")
         self.optimizer = optimizer  # type: ignore[assignment]
 
     def _rewind(self) -> None:
@@ -48,7 +48,7 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """Several schedules of one optimizer at once, schedulers: each changes the rate that those before it gave.
+    """Applies all schedules of the list schedulers, of one optimizer: each changes the rate that those before it gave.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
@@ -69,8 +69,8 @@ class ChainedScheduler(_Several):
         self._last_lr = self._present_rates()
 
     def _resume_at(self, epoch: int) -> None:
-        """As each part, which resumes at this epoch, does by itself: but what a state saved before step() has are the
-        rates of all of them together, which copies of the parts compute from epoch 0 on."""
+        """Resumes each part at this epoch. But a state saved before step() has the product of all rates, which copies
+        of the parts compute from epoch 0 on."""
         groups = [{**group, "lr": float(group["initial_lr"])} for group in self.optimizer.param_groups]
         stand_in: Any = object.__new__(type(self.optimizer))
         stand_in.__dict__.update({**self.optimizer.__dict__, "param_groups": groups})
@@ -105,7 +105,7 @@ class ChainedScheduler(_Several):
         self._last_lr = self._present_rates()
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        """Begins after another schedule: the first part as it would alone."""
+        """Starts after another schedule, as the first part would alone."""
         self._rewind()
         first, *others = self._schedulers
         first._update_lr(0)
@@ -115,13 +115,13 @@ class ChainedScheduler(_Several):
 
 
 class SequentialLR(_Several):
-    """The schedules of the list schedulers, one after another: at each epoch in milestones the next one starts, at its
-    epoch 0. The first starts from the initial_lr of each group, which another of them may have written (OneCycleLR
+    """Runs the schedules of the list schedulers one after another: at each epoch in milestones the next one starts, at
+    its epoch 0. The first starts from each group's initial_lr, which another one may have written (as OneCycleLR
     does).
 
-    last_epoch: the epoch before the first one; from -1 on, the constructor takes the steps of all epochs until then.
-    ValueError for schedules of different optimizers, for milestones that fall, and for another number of them than one
-    less than the schedules; ReduceLROnPlateau cannot be one of the schedules.
+    last_epoch: the epoch before the first one; if it is not -1, the constructor takes the steps of all epochs until
+    then. ValueError for different optimizers, decreasing milestones, or a number of milestones other than one less than
+    the schedules. ReduceLROnPlateau cannot be one of them.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> warmup = norch.optim.lr_scheduler.LinearLR(opt, 0.5, total_iters=2)
@@ -142,7 +142,7 @@ class SequentialLR(_Several):
         if len(schedulers) != len(milestones) + 1:
             raise ArgumentError(f"SequentialLR: {len(schedulers)} schedules and {len(milestones)} milestones between")
         if sorted(self._milestones) != self._milestones:
-            raise ArgumentError(f"SequentialLR: the milestones {self._milestones} fall")
+            raise ArgumentError(f"SequentialLR: the milestones {self._milestones} must not decrease")
         self._go_to(last_epoch + 1)
 
     def _present(self) -> LRScheduler:
@@ -150,8 +150,8 @@ class SequentialLR(_Several):
         return self._schedulers[bisect_right(self._milestones, self.last_epoch)]
 
     def _go_to(self, epoch: int) -> None:
-        """Takes all steps from the beginning to this epoch. A schedule may change the rate that it finds, so that there
-        is no shorter way."""
+        """Takes all steps from the start to this epoch. There is no shortcut, since a schedule may change the rate that
+        it finds."""
         stepped, self.optimizer._opt_called = self.optimizer._opt_called, True
         try:
             LRScheduler._write(self, [group["initial_lr"] for group in self.optimizer.param_groups])
@@ -179,7 +179,7 @@ class SequentialLR(_Several):
         self._last_lr = self._present_rates()
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        """Begins after another schedule."""
+        """Starts after another schedule."""
         self._rewind()
         self.last_epoch = 0
         self._present()._update_lr(0)

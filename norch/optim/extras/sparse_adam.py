@@ -14,9 +14,8 @@ from ..optimizer import Elementwise
 
 @options
 class SparseAdam(Elementwise):
-    """Adam (Kingma and Ba 2015) for sparse gradients: a step changes the elements that the gradient has, and their
-    averages; those of all others stay as they are. Error for a dense gradient, ValueError for a sparse parameter. Other
-    options: Optimizer.
+    """Adam (Kingma and Ba 2015) for sparse gradients: a step changes only the gradient's elements and their averages.
+    Error for a dense gradient, ValueError for a sparse parameter. Other options: Optimizer.
 
     >>> table = norch.nn.Embedding(3, 2, sparse=True)
     >>> opt = norch.optim.SparseAdam(table.parameters(), lr=0.5)
@@ -39,7 +38,7 @@ class SparseAdam(Elementwise):
             raise ValueError("SparseAdam requires dense parameter tensors")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """One step over all parameters that have a gradient; gives the closure's result, if there is one."""
+        """Steps all parameters that have a gradient; returns the closure's result, if there is a closure."""
         loss = None if closure is None else self._loss(closure)
         with no_grad():
             for group in self._groups():
