@@ -1,9 +1,9 @@
-"""norch.vmap: a function of one sample runs once for all samples of a batch.
+"""norch.vmap: a function of one sample runs once for a whole batch.
 
-level.py has batched tensors, which represent one sample and hold all samples. A library call with a batched tensor runs
-its batching rule instead, which makes the same call for the whole batch. There is a rule for each library call, not for
-each operation, as all operations consist of library calls. The other files hold the rules, family by family. The
-package is imported when it is first needed.
+level.py has batched tensors, which look like one sample and hold all samples. A library call with a batched tensor runs
+its batching rule instead, which makes the same call for the whole batch. Rules are written for library calls, not for
+operations, since all operations consist of library calls. The other files hold the rules by family. The package is
+imported at first use.
 """
 
 from __future__ import annotations

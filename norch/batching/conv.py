@@ -1,4 +1,4 @@
-"""Rules of convolutions. Samples of the input become part of the batch axis; samples of the weight become groups."""
+"""Batching rules of convolutions. Samples of the input join the batch axis; samples of the weight become groups."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ops.op import OPCODES
 from .level import aligned, become, folded, folded_second, is_here, rule, sample, sum_over, unfolded, unfolded_second
 
 _ADD = OPCODES["add"]
-Geometry = Any  # as norch_conv takes it: the last number is that of the groups
+Geometry = Any  # the geometry argument of norch_conv; its last number is groups
 
 
 def _in_groups(geometry: Geometry, level: Level) -> tuple[int, ...]:
@@ -31,7 +31,7 @@ def _with_bias(out: Any, bias: Any, level: Level) -> Any:
 
 
 def _convolved(level: Level, call: Any, x: Any, weight: Any, bias: Any, geometry: Geometry, *size: Any) -> Any:
-    """norch_conv and norch_conv_input, which are batched alike."""
+    """norch_conv and norch_conv_input, which are batched in the same way."""
     if not is_here(weight, level):
         if is_here(x, level):
             plain = None if is_here(bias, level) else bias

@@ -1,4 +1,4 @@
-"""Rules of copies, casts, joins and constants."""
+"""Batching rules of copies, casts, joins and constants."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _cat(level: Level, tensors: Any, dim: int) -> Any:
 
 @rule("pad")
 def _pad(level: Level, x: Any, before: Any, after: Any, mode: int, value: Any) -> Any:
-    return sample(lib.norch_pad(x._physical, before, after, mode, value), level)  # of the last axes
+    return sample(lib.norch_pad(x._physical, before, after, mode, value), level)  # pads the last axes
 
 
 @rule("stack")

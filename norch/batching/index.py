@@ -1,4 +1,4 @@
-"""Rules of reads and writes at indices. If indices differ between samples, the number of the sample becomes a further
+"""Batching rules of reads and writes at indices. If indices differ between samples, the sample's number becomes another
 index."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _GET, _PUT, _INT64 = constants["INDEX_GET"], constants["INDEX_PUT"], constants["
 
 
 def _of_samples(level: Level, indices: Any, axes: Any) -> tuple[list[Any], list[int]]:
-    """The indices and their axes, preceded by an index for the axis of the samples, the first."""
+    """The indices and their axes, with an index for the samples' axis in front."""
     ndim = max(index.ndim for index in indices)
     numbers: Any = lib.norch_arange(level.size, _INT64, 0.0, 1.0, 0, 1)
     place = indices[0]._device_type, indices[0]._device_index
@@ -41,8 +41,8 @@ def _index_put(
     level: Level, x: Any, kind: int, indices: Any, axes: Any, named: Any, lead: int, values: Any, in_place: bool
 ) -> Any:
     into = written("index_put_", x, level) if in_place else samples(x, level)
-    ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # of the elements that are written
-    if values.ndim > ndim:  # the call for one sample raises the error
+    ndim = x.ndim - len(indices) + max(index.ndim for index in indices)  # dimensions of the written elements
+    if values.ndim > ndim:  # the call for one sample raises
         first = [one_sample(tensor, 0, level) for tensor in (values, *indices)]
         lib.norch_index_put(lib.norch_select(into, 0, 0), kind, first[1:], axes, named, lead, first[0], False)
     batched = aligned(values, level, ndim)
@@ -91,8 +91,8 @@ def _scatter(level: Level, x: Any, kind: int, dim: int, index: Any, src: Any, in
 
 
 def _places(mask: Any) -> tuple[list[Any], list[int], list[int]]:
-    """The positions where a mask, the same for all samples, is true: an index for each axis after that of the samples,
-    these axes, and what messages call them."""
+    """The positions where a mask, the same for all samples, is true: an index for each axis after the samples', these
+    axes, and the axes as messages name them."""
     rows, axes = lib.norch_nonzero(mask, True), list(range(mask.ndim))
     return [lib.norch_select(rows, 0, i) for i in axes], [i + 1 for i in axes], axes
 

@@ -1,4 +1,4 @@
-"""Rules of pooling, attention, normalisation, recurrent layers, and the cross-entropy of logits."""
+"""Batching rules of pooling, attention, normalization, recurrent layers, and the cross-entropy of logits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _attention(level: Level, q: Any, k: Any, v: Any, mask: Any, seed: Any, *opti
     inputs = (q, k, v, mask, seed)
     if seed is None or not level.size:
         return sample(lib.norch_attention(*(samples(x, level) for x in inputs[:4]), None, *options), level)
-    # numbers depend on the place of a head among all: a call for each sample draws those of its seed
+    # numbers depend on a head's position among all heads, so each sample is a call with its own seed
     rows = [lib.norch_attention(*(one_sample(x, i, level) for x in inputs), *options) for i in range(level.size)]
     return sample(lib.norch_stack(rows, 0), level)
 
@@ -84,7 +84,7 @@ def _attention_backward(level: Level, g: Any, q: Any, k: Any, v: Any, mask: Any,
 
 @rule("attention_fuses")
 def _attention_fuses(level: Level, q: Any, k: Any, v: Any) -> bool:
-    return False  # the other kernel takes leading axes of any number
+    return False  # the other kernel takes any number of leading axes
 
 
 # ---- normalisation of rows, and of groups of channels ----------------------------------------------------------------
@@ -95,12 +95,12 @@ def _cast(p: Any, dtype: int) -> Any:
 
 
 def _wide(p: Any) -> Any:
-    """p, halves as float32: what several calls compute is rounded once."""
+    """p in float32 if it is a 16-bit float, so that the result of several calls is rounded once."""
     return _cast(p, constants["FLOAT32"]) if p._dtype in HALVES else p
 
 
 def _like_input(weight: Any, level: Level, ndim: int, axes: int) -> Any:
-    """A weight of rows, or (axes < 0) of channels, reshaped to broadcast over samples of ndim axes."""
+    """A weight of rows, or (axes < 0) of channels, reshaped to broadcast over samples with ndim axes."""
     if axes > 0:
         return aligned(weight, level, ndim)
     for _ in range(ndim - 2):  # (C, 1, ...)
@@ -187,7 +187,7 @@ def _distances_backward(level: Level, weight: Any, a: Any, b: Any, p: float) -> 
 
 
 def _flat(x: Any, level: Level) -> Any:
-    """(samples * C) of samples (C), contiguous."""
+    """Samples (C) as (samples * C), contiguous."""
     return None if x is None else lib.norch_contiguous(lib.norch_flatten(samples(x, level), 0, -1))
 
 
@@ -204,8 +204,8 @@ def _batch_norm(
         for t in running:
             if t is not None and not is_here(t, level):
                 raise Error(
-                    "batch_norm: in training the running statistics move towards those of each sample that vmap "
-                    "batches, so they must be batched too; or use track_running_stats=False, eval(), or GroupNorm"
+                    "batch_norm: in training vmap computes the running statistics of each sample, so they must be "
+                    "batched too; or use track_running_stats=False, eval(), or GroupNorm"
                 )
     statistics = [None if t is None else lib.norch_flatten(fresh(t, level), 0, -1) for t in (mean, variance)]
     flat = [_flat(t, level) for t in running]
@@ -243,7 +243,7 @@ _LAYER = "a recurrent layer whose weights are batched"
 
 
 def _room(x: Any, level: Level) -> Any:
-    """An empty tensor of the shape of folded_second(), (steps, samples * rows, ...), for a call to write to."""
+    """An empty tensor like folded_second(), (steps, samples * rows, ...), for a call to write to."""
     if x is None:
         return None
     steps, rows, *rest = lib.norch_shape(x)
@@ -251,7 +251,7 @@ def _room(x: Any, level: Level) -> Any:
 
 
 def _rows(x: Any, level: Level) -> Any:
-    """(samples * rows, ...) of samples (rows, ...), contiguous."""
+    """Samples (rows, ...) as (samples * rows, ...), contiguous."""
     return None if x is None else lib.norch_contiguous(folded(samples(x, level)))
 
 
@@ -261,7 +261,7 @@ def _kept(x: Any, level: Level) -> Any:
 
 
 def _fill(outs: Any, found: Any, level: Level) -> None:
-    """Makes outs (steps, rows, ...) the batched tensors of their results."""
+    """Makes outs (steps, rows, ...) batched tensors of their results."""
     become_all(outs, [None if p is None else unfolded_second(p, level) for p in found], level)
 
 
@@ -315,7 +315,7 @@ def _recurrent_backward(
 
 
 def _loss_rows(x: Any, level: Level, ndim: int) -> Any:
-    """(samples * N, ...) of samples (N, ...) of ndim axes, or, where they have one less, of one row."""
+    """Samples (N, ...) with ndim axes, or one row each if they have one axis less, as (samples * N, ...)."""
     p = samples(x, level)
     return lib.norch_contiguous(p if x.ndim < ndim else folded(p))
 
@@ -343,7 +343,7 @@ def _cross_entropy(
 
 
 def _of_targets(weight: Any, target: Any, ignored: int, level: Level) -> Any:
-    """(samples, ...): the weight of each target, 0 where it is ignored, by one call for all samples."""
+    """The weight of each target, 0 if it is ignored: (samples, ...), in one call."""
     axes = lib.norch_shape(target)
     shape = (*axes[:1], weight.shape[0], *axes[1:])
     rows = samples(weight, level)
@@ -353,7 +353,7 @@ def _of_targets(weight: Any, target: Any, ignored: int, level: Level) -> Any:
 
 
 def _nll_rows(x: Any, target: Any, ignored: int, fold: bool) -> Any:
-    """The losses of samples, in one call: (samples, N, ...) if fold, or (samples)."""
+    """The losses of all samples in one call: (samples, N, ...) if fold, or (samples)."""
     if not fold:
         return lib.norch_nll(x, target, None, None, ignored, False)
     losses = lib.norch_nll(lib.norch_flatten(x, 0, 1), lib.norch_flatten(target, 0, 1), None, None, ignored, False)

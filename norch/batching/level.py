@@ -1,7 +1,7 @@
-"""Batched tensors, and the dispatch of library calls to batching rules.
+"""Batched tensors, and the dispatch of library calls to their batching rules.
 
 A Batched tensor has the shape, dtype and device of one sample. Its `_physical` tensor holds the samples of its `_level`
-along the first axis, and may itself be batched, at an outer level. A rule handles the innermost level of its arguments;
+along the first axis, and may itself be batched at an outer level. A rule handles the innermost level of its arguments;
 its own calls are dispatched to the rules of the outer levels.
 """
 
@@ -26,7 +26,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorates the batching rule of library calls: a function of the level and of the arguments of the call."""
+    """Decorates the batching rule of library calls: a function of the level and the call's arguments."""
 
     def declare(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))
@@ -36,8 +36,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def same_call(*names: str) -> None:
-    """The batching rule of calls whose first argument, the only tensor, may have further leading axes: the same call of
-    all its samples."""
+    """Defines the rule of calls whose first argument, the only tensor, may have further leading axes: the same call
+    with all samples."""
 
     def declare(name: str) -> None:
         call = getattr(lib, f"norch_{name}")
@@ -48,7 +48,7 @@ def same_call(*names: str) -> None:
 
 
 class Batched(Tensor, BatchedBase):
-    """A tensor that represents one of the samples that vmap maps a function over."""
+    """A tensor that stands for each sample that vmap maps a function over."""
 
     __slots__ = ()
     __torch_function__ = disabled_torch_function
@@ -56,7 +56,7 @@ class Batched(Tensor, BatchedBase):
     _level: Level
 
     def levels(self) -> list[Level]:
-        """The levels that it is batched at, the innermost first."""
+        """The levels at which it is batched, innermost first."""
         result, x = [], self
         while type(x) is Batched:
             result.append(x._level)
@@ -64,16 +64,16 @@ class Batched(Tensor, BatchedBase):
         return result
 
     def all_samples(self) -> Any:
-        """The tensor of all samples of all levels."""
+        """The tensor with all samples of all levels."""
         inner = self._physical
         return inner.all_samples() if type(inner) is Batched else inner
 
     def sum_of_samples(self, level: Level) -> Any:
-        """The sum over the samples of a level, recorded."""
+        """The sum over a level's samples, recorded."""
         return unbatch(self, 0, level).sum(0)
 
     def batched(self, x: Any) -> Any:
-        """x, batched at each level that this tensor is batched at."""
+        """x, batched at every level at which this tensor is."""
         for level in reversed(self.levels()):
             if not is_batched_at(x, level):
                 x = record(_Expand, _expand(x, level), (x,))
@@ -84,7 +84,7 @@ class Batched(Tensor, BatchedBase):
 
 
 def _constant(name: str) -> Any:
-    """A method of Tensor that makes a constant, batched as the tensor is, so that it can be written to."""
+    """A method of Tensor that makes a constant, batched like the tensor, so that samples can be written to it."""
     plain = getattr(Tensor, name)
 
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -113,38 +113,38 @@ for _name in ("new_empty", "new_zeros", "new_ones", "new_full"):
 
 
 def sample(physical: Any, level: Level, mixed: bool = False) -> Any:
-    """The batched tensor whose samples lie along the first axis of physical. mixed: as in norch_tensor."""
+    """The batched tensor with samples along the first axis of physical. mixed: as in norch_tensor."""
     out = lib.norch_sample_of(physical, mixed)
     out._physical, out._level = physical, level
     return out
 
 
 def become(x: Any, physical: Any, level: Level) -> None:
-    """Makes x, a tensor that a call writes a further result to, the batched tensor of physical."""
+    """Makes x, to which a call writes a further result, the batched tensor of physical."""
     lib.norch_sample_of(physical, False, x)
     x.__class__ = Batched
     x._physical, x._level = physical, level
 
 
 def become_all(outs: Sequence[Any], found: Sequence[Any], level: Level) -> None:
-    """become() of each of several tensors, or None."""
+    """become() for each tensor that is not None."""
     for x, physical in zip(outs, found, strict=True):
         if x is not None:
             become(x, physical, level)
 
 
 def is_here(x: Any, level: Level) -> bool:
-    """Whether x is batched at this level, the innermost of a call."""
+    """Whether x is batched at this level, the innermost of the call."""
     return type(x) is Batched and x._level is level
 
 
 def is_batched_at(x: Any, level: Level) -> bool:
-    """Whether x is batched at a level, among others."""
+    """Whether x is batched at this level, perhaps among others."""
     return type(x) is Batched and level in x.levels()
 
 
 def aligned(x: Any, level: Level, ndim: int) -> Any:
-    """The samples of x with ndim axes each, new ones of size 1 in front, to broadcast; x where it is not batched."""
+    """The samples of x with ndim axes each, padded in front by axes of size 1 to broadcast; x if it is not batched."""
     if not is_here(x, level):
         return x
     p = x._physical
@@ -154,33 +154,34 @@ def aligned(x: Any, level: Level, ndim: int) -> Any:
 
 
 def samples(x: Any, level: Level) -> Any:
-    """(samples, ...) of any tensor; one that is not batched is expanded."""
+    """(samples, ...) of any tensor; an unbatched tensor is expanded."""
     if is_here(x, level):
         return x._physical
     return lib.norch_expand(x, (level.size, *lib.norch_shape(x))) if x is not None else None
 
 
-# A tensor that a call of the library writes to is made in the shape of the call, and passed itself. A view of it would
-# not do: in a vmap within a vmap become() makes the tensor that was passed a batched one, and not the base of a view.
+# A tensor that a library call writes to is allocated in the call's shape and passed itself, not as a view: in nested
+# vmaps become() turns the passed tensor into a batched one, and the base of a view would not follow.
 
 
 def empty_like(x: Any, shape: tuple[int, ...]) -> Any:
-    """An empty tensor of a shape, of the dtype and device of x, for a call to write to; then become() uses it."""
+    """An empty tensor of this shape, like x otherwise, for a call to write to; become() uses it afterwards."""
     return lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
 
 
 def fresh(x: Any, level: Level) -> Any:
-    """empty_like() the samples of x."""
+    """empty_like() for the samples of x."""
     return empty_like(x, (level.size, *lib.norch_shape(x)))
 
 
 def fresh_folded(x: Any, level: Level) -> Any:
-    """empty_like() the folded() samples of x; None of None."""
+    """empty_like() for the folded() samples of x; None for None."""
     return None if x is None else empty_like(x, ((shape := lib.norch_shape(x))[0] * level.size, *shape[1:]))
 
 
 def fill_by_sample(outs: Sequence[Any], level: Level, run: Callable[[int, list[Any]], Any]) -> list[Any]:
-    """The results of run(i, into) for each sample i, which writes to tensors like outs, or None; outs become these."""
+    """The results of run(i, into) for each sample i, which writes to tensors like outs, or None; outs become the
+    results."""
     rows, results = [], []
     for i in range(level.size):
         rows.append([None if x is None else empty_like(x, lib.norch_shape(x)) for x in outs])
@@ -192,17 +193,17 @@ def fill_by_sample(outs: Sequence[Any], level: Level, run: Callable[[int, list[A
 
 
 def written(name: str, x: Any, level: Level) -> Any:
-    """The samples of the tensor that a call writes to; Error if it is not batched but the values are."""
+    """The samples of a tensor that a call writes to; Error if only the values are batched."""
     if is_here(x, level):
         return x._physical
     raise Error(
         f"{name}: writes values that vmap batches, one for each sample, into a tensor of shape {lib.norch_shape(x)} "
-        "that is not batched; use the operation out of place, or write into what new_zeros() of a batched tensor gives"
+        "that is not batched; use the operation out of place, or write to new_zeros() of a batched tensor"
     )
 
 
 def axis_of(x: Any, dim: Any, name: str) -> int:
-    """The axis of the physical tensor of x that is dimension dim of each sample."""
+    """The axis of x's physical tensor for dimension dim of a sample."""
     n, dim = x.ndim or 1, int64(dim, f"{name}: dimension")
     if not -n <= dim < n:
         raise BoundsError(f"{name}: dimension {dim} is out of range [{-n}, {n - 1}]")
@@ -210,7 +211,7 @@ def axis_of(x: Any, dim: Any, name: str) -> int:
 
 
 def along(level: Level, x: Any, dim: Any, name: str, run: Callable[[Any, int], Any]) -> Any:
-    """run(samples, axis) for a call along dim that keeps the number of axes, and takes a number as one element."""
+    """run(samples, axis) for a call along dim that keeps the number of axes and treats a number as one element."""
     axis, p = axis_of(x, dim, name), x._physical
     if x.ndim:
         return sample(run(p, axis), level)
@@ -218,7 +219,7 @@ def along(level: Level, x: Any, dim: Any, name: str, run: Callable[[Any, int], A
 
 
 def same_call_along(name: str, *calls: str) -> None:
-    """The batching rule of calls along a dimension, their second argument: that of along(), for each."""
+    """Defines the rule, by along(), of calls whose second argument is a dimension."""
 
     def same(call: Any, level: Level, x: Any, dim: int, *rest: Any) -> Any:
         return along(level, x, dim, name, lambda p, axis: call(p, axis, *rest))
@@ -228,12 +229,12 @@ def same_call_along(name: str, *calls: str) -> None:
 
 
 def one_sample(x: Any, i: int, level: Level) -> Any:
-    """The sample number i of x; x itself where it is not batched."""
+    """Sample i of x; x itself if it is not batched."""
     return lib.norch_select(x._physical, 0, i) if is_here(x, level) else x
 
 
 def sum_over(x: Any, axes: Any) -> Any:
-    """The sums over axes of a tensor of samples; x itself without axes."""
+    """Sums a tensor of samples over axes; x itself without axes."""
     axes = tuple(axes)
     if not axes:
         return x
@@ -241,7 +242,7 @@ def sum_over(x: Any, axes: Any) -> Any:
 
 
 def moved(x: Any, start: int, end: int) -> Any:
-    """x with one axis moved to another position."""
+    """Moves one axis of x."""
     n = x.ndim
     if start % n == end % n:
         return lib.norch_alias(x)
@@ -250,7 +251,7 @@ def moved(x: Any, start: int, end: int) -> Any:
     return lib.norch_permute(x, order)
 
 
-# Samples as a part of another axis, for calls whose tensors have a fixed number of axes.
+# Samples as part of another axis, for calls on tensors with a fixed number of axes.
 
 
 def folded(p: Any) -> Any:
@@ -265,7 +266,7 @@ def unfolded(out: Any, level: Level) -> Any:
 
 
 def folded_second(x: Any, level: Level) -> Any:
-    """(N, samples * C, ...) of samples (N, C, ...); None of None."""
+    """Samples (N, C, ...) as (N, samples * C, ...); None for None."""
     if x is None:
         return None
     p = lib.norch_transpose(samples(x, level), 0, 1)
@@ -274,7 +275,7 @@ def folded_second(x: Any, level: Level) -> Any:
 
 
 def unfolded_second(out: Any, level: Level) -> Any:
-    """(samples, N, C, ...) of (N, samples * C, ...)."""
+    """(N, samples * C, ...) as (samples, N, C, ...)."""
     shape = lib.norch_shape(out)
     parts = lib.norch_view(out, (shape[0], level.size, shape[1] // (level.size or 1), *shape[2:]))
     return lib.norch_transpose(parts, 0, 1)
@@ -284,9 +285,9 @@ def unfolded_second(out: Any, level: Level) -> Any:
 
 
 def batch(x: Any, dim: int, level: Level) -> Any:
-    """x, whose axis dim (0 or more) holds the samples of a level, as a batched tensor: a view."""
+    """A batched view of x, whose axis dim (0 or more) holds the samples."""
     if x.is_sparse:
-        raise NotImplementedError("vmap: sparse tensors are not batched; use to_dense()")
+        raise NotImplementedError("vmap: sparse tensors cannot be batched; use to_dense()")
     return record_view(_Batch, _batched(x, dim, level), x, batch, (dim, level))
 
 
@@ -297,7 +298,7 @@ def _batched(x: Any, dim: int, level: Level) -> Any:
 
 
 def unbatch(x: Any, dim: int, level: Level) -> Any:
-    """x with the samples of a level along a new axis dim (0 or more); expanded if it is not batched there."""
+    """x with a level's samples along a new axis dim (0 or more); expanded if it is not batched there."""
     if not is_batched_at(x, level):
         shape = list(x.shape)
         return x.unsqueeze(dim).expand(*shape[:dim], level.size, *shape[dim:])
@@ -311,19 +312,19 @@ def _unbatched(x: Any, dim: int, level: Level) -> Any:
 
 
 def _expand(x: Any, level: Level) -> Any:
-    """x, the same for all samples, as a batched tensor of a level."""
+    """x, the same for all samples, as a batched tensor."""
     if type(x) is Batched and x._level.start > level.start:
         return sample(_expand(x._physical, level), x._level)
     return sample(lib.norch_expand(x, (level.size, *lib.norch_shape(x))), level)
 
 
-_Expand = derivative("spread", grad=lambda g: g, shares_grad=True)  # where it leaves the level walks sum it
+_Expand = derivative("spread", grad=lambda g: g, shares_grad=True)  # backward sums it where it leaves the level
 _Batch = view_derivative("batch", grad=lambda g, arguments: unbatch(g, *arguments))
 _Unbatch = view_derivative("unbatch", grad=lambda g, arguments: batch(g, *arguments))
 
 
 def call_rows(function: Callable[[list[Any]], Sequence[Any]], rows: Sequence[Any]) -> list[Any]:
-    """The results of function for each row of several tensors, stacked along a first axis; None stays None."""
+    """The results of function for each row of several tensors, stacked along a new first axis; None stays None."""
     level = Level(next(len(x) for x in rows if x is not None), "different")
     with level:
         result = function([None if x is None else batch(x, 0, level) for x in rows])
@@ -341,7 +342,7 @@ def with_leading_axis(function: Callable[..., Sequence[Any]], tensors: Sequence[
 
 
 class Draws:
-    """Replaces the state of a generator within vmap, so that the call that gets it is dispatched to its rule."""
+    """Replaces a generator's state within vmap, so that the call that takes it is dispatched to its rule."""
 
     __slots__ = ("address", "level")
 
@@ -365,7 +366,7 @@ def _innermost(arguments: Sequence[Any]) -> Level | None:
 
 
 def dispatch(name: str, arguments: tuple[Any, ...]) -> Any:
-    """The result of a library call with a batched argument (called by csrc/python/batched.c)."""
+    """The result of a library call with a batched argument. csrc/python/batched.c calls it."""
     level = _innermost(arguments)
     if level is None:
         raise TypeError(f"{name}: an argument is of the wrong type")
@@ -377,7 +378,7 @@ def dispatch(name: str, arguments: tuple[Any, ...]) -> Any:
     try:
         return run(level, *arguments)
     except (ShapeError, BoundsError):
-        if name not in _WRITING:  # the call for one sample raises an error about its shape
+        if name not in _WRITING:  # the call for one sample raises a shape error
             getattr(lib, f"norch_{name}")(*(_at(x, 0, level) for x in arguments))
         raise
 
@@ -392,7 +393,7 @@ _REFUSED = {
     "view_storage": "hands out the memory of a tensor",
     "adopt": "hands out the memory of a tensor",
 }
-# Calls that write to their arguments, or draw random numbers.
+# Calls that write to arguments or draw random numbers.
 _WRITING = set(
     "argsort attention_backward attention_fused attention_fused_backward batch_norm batch_norm_backward bernoulli "
     "binary_into conv_weight copy cross_entropy dropout grid_sample_backward index_put mask_put normalize_backward "
@@ -432,7 +433,7 @@ def warn_of_loop(call: str) -> None:
 
 
 def _sample_by_sample(name: str, level: Level, arguments: tuple[Any, ...]) -> Any:
-    """Runs a call without a rule sample by sample, which is slow."""
+    """Runs a call without a rule once for each sample, which is slow."""
     if name in _REFUSED:
         raise _refusal(name, _REFUSED[name])
     if name in _WRITING or level.size == 0:

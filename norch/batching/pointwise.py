@@ -1,4 +1,4 @@
-"""Rules of pointwise operations and reductions: one for each form of row of csrc/ops.def."""
+"""Batching rules of pointwise operations and reductions: one for each kind of row in csrc/ops.def."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _ternary(level: Level, op: int, a: Any, b: Any, c: Any) -> Any:
 
 
 def _are_column_and_row(a: Any, b: Any) -> bool:
-    """Whether a * b is an outer product of floats for each sample, which a matrix product computes faster."""
+    """Whether a * b is an outer product of floats for each sample; a matrix product computes these faster."""
     if a.ndim != 2 or a._dtype != b._dtype or b.ndim not in (1, 2) or a._numel * b._numel < 256:
         return False
     is_row = b.ndim == 1 or lib.norch_shape(b)[0] == 1
@@ -44,7 +44,7 @@ def _are_column_and_row(a: Any, b: Any) -> bool:
 
 
 def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tuple[Any, Level, bool]:
-    """The result for all samples, and whether an input differs from it as norch_tensor's `mixed` means."""
+    """The result for all samples, and whether an input differs from it in the sense of norch_tensor's `mixed`."""
     ndim = max([x.ndim for x in inputs])
     batched = [aligned(x, level, ndim) for x in inputs]
     dtypes = {x._dtype for x in inputs}
@@ -54,7 +54,7 @@ def _computed(call: Any, op: int, inputs: tuple[Any, ...], level: Level) -> tupl
     out = call(op, *batched)
     if narrow is not None and DTYPES[out._dtype].kind in "iu":
         out = _narrowed(op, out, narrow)
-    each = math.prod(lib.norch_shape(out)[1:])  # 0: the number of elements does not tell what is broadcast
+    each = math.prod(lib.norch_shape(out)[1:])  # 0: the element count does not reveal broadcasting
     mixed = len(dtypes) > 1 or any(x._numel != each or x.ndim != ndim or not each for x in inputs)
     mixed = mixed or any(x._device_type != out._device_type for x in inputs)
     return out, level, mixed
@@ -64,8 +64,8 @@ _CONDITIONS = {OPCODES[name] for name in ("where", "masked_scale")}  # rows whos
 
 
 def _promoted(op: int, inputs: tuple[Any, ...], elements: list[Any]) -> tuple[list[Any], int | None]:
-    """elements in the dtype that the samples promote to: a 0-d sample has less weight in promotion, but is not 0-d in
-    the batch. Where one of a wider integer dtype acts by its value, the second result is the dtype that is left."""
+    """(elements in the dtype that the samples promote to, dtype): a 0-d sample weighs less in promotion, but is not 0-d
+    in the batch. The second result is the result's dtype if a wider integer sample counts by its value, else None."""
     first = 1 if len(inputs) == 3 and op in _CONDITIONS else 0
     wanted, wide = lib.norch_result_type(inputs[first:]), lib.norch_result_type(elements[first:])
     if wide == wanted:
@@ -75,13 +75,13 @@ def _promoted(op: int, inputs: tuple[Any, ...], elements: list[Any]) -> tuple[li
     return elements[:first] + [x if x._weak else lib.norch_cast(x, wanted) for x in elements[first:]], None
 
 
-# Rows whose result may be a 0-d operand itself, and the one that wraps it first (csrc/ops/numbers.c).
+# Rows whose result may be a 0-d operand itself, and the first row that wraps such operands (csrc/ops/numbers.c).
 _GIVE_OPERANDS = {OPCODES[name] for name in "maximum minimum fmax fmin clamp_min clamp_max clamp where".split()}
 _REMAINDER = OPCODES["remainder"]
 
 
 def _narrowed(op: int, out: Any, dtype: int) -> Any:
-    """out in a narrower integer dtype: arithmetic wraps, a sample that does not fit is refused."""
+    """Casts out to a narrower integer dtype. Arithmetic wraps; other rows refuse a sample that does not fit."""
     narrow = lib.norch_cast(out, dtype)
     if op in _GIVE_OPERANDS:
         lost = lib.norch_binary(OPCODES["ne"], lib.norch_cast(narrow, out._dtype), out)
@@ -105,7 +105,7 @@ def _unary_into(level: Level, out: Any, op: int, x: Any) -> None:
 def _binary_into(level: Level, out: Any, op: int, a: Any, b: Any) -> None:
     name, ndim = lib.norch_op_name(op).decode() + "_", max(out.ndim, a.ndim, b.ndim)
     into = written(name, out, level)
-    if ndim > out.ndim:  # the call for one sample raises the error
+    if ndim > out.ndim:  # the call for one sample raises
         lib.norch_binary_into(lib.norch_select(into, 0, 0), op, one_sample(a, 0, level), one_sample(b, 0, level))
     lib.norch_binary_into(into, op, aligned(a, level, ndim), aligned(b, level, ndim))
 
@@ -118,7 +118,7 @@ def _ternary_into(level: Level, out: Any, op: int, a: Any, b: Any, c: Any) -> No
 
 # ---- reductions ------------------------------------------------------------------------------------------------------
 
-_PLACES = {OPCODES["argmax"], OPCODES["argmin"]}  # whose results are positions
+_PLACES = {OPCODES["argmax"], OPCODES["argmin"]}  # their results are positions
 
 
 @rule("reduce")

@@ -1,4 +1,4 @@
-"""Rules of matrix products: one product for all samples, of as few and as large matrices as possible."""
+"""Batching rules of matrix products: one product for all samples, with few, large matrices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ops.op import OPCODES
 from .level import aligned, is_here, rule, sample, samples
 
 _ADD = OPCODES["add"]
-_RANKS = {  # of the operands of the kinds of product
+_RANKS = {  # ranks of the operands for each kind of product
     constants[f"PRODUCT_{name}"]: ndims
     for name, ndims in {"MM": (2, 2), "BMM": (3, 3), "MV": (2, 1), "DOT": (1, 1), "VDOT": (1, 1)}.items()
 }
@@ -31,12 +31,12 @@ def _matmul(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bool) 
 @rule("product")
 def _product(level: Level, kind: int, a: Any, b: Any) -> Any:
     if (a.ndim, b.ndim) != _RANKS[kind] or (a.ndim == 3 and lib.norch_shape(a)[0] != lib.norch_shape(b)[0]):
-        raise ShapeError("shapes do not fit")  # the call for one sample names them
+        raise ShapeError("shapes do not fit")  # the call for one sample names the shapes
     return _matmul(level, a, b, False, False)
 
 
 def _of_vectors(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
-    """A product with a vector on one side or both. Vectors of all samples are the rows of one matrix."""
+    """A product with one or two vectors. The vectors of all samples become rows of one matrix."""
     here_a, here_b = is_here(a, level), is_here(b, level)
     if a.ndim == 1 and not here_b and b.ndim <= 2:  # (samples, K) @ (K, N)
         return sample(lib.norch_matmul(a._physical, b, False, transpose_b), level)
@@ -50,7 +50,7 @@ def _of_vectors(level: Level, a: Any, b: Any, transpose_a: bool, transpose_b: bo
 
 
 def _as_matrix(x: Any, level: Level, axis: int, ndim: int) -> Any:
-    """A vector as a matrix of one row (axis -2) or column (-1), aligned() to other batches."""
+    """A vector as a one-row (axis -2) or one-column (-1) matrix, aligned() to other batches."""
     batched = is_here(x, level)
     p = lib.norch_unsqueeze(x._physical if batched else x, axis)
     for _ in range(ndim - 2 if batched else 0):
@@ -76,7 +76,7 @@ def _addmm(level: Level, x: Any, a: Any, b: Any, beta: float, alpha: float) -> A
 def _quantized_linear(level: Level, x: Any, packed: Any, scale: Any, bias: Any, dynamic: bool) -> Any:
     if any(is_here(tensor, level) for tensor in (packed, scale, bias)):
         raise NotImplementedError(
-            "quantized_linear: vmap batches the input alone, not the weight, its scales or the bias"
+            "quantized_linear: vmap can batch only the input, not the weight, its scales or the bias"
         )
     if not x.ndim:
         raise ShapeError("quantized_linear: a sample has no dimension")

@@ -1,4 +1,4 @@
-"""Rules of random operations, by the option randomness= of vmap."""
+"""Batching rules of random operations, which follow vmap's option randomness=."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _MUL, _LT = OPCODES["mul"], OPCODES["lt"]
 
 
 def _differ(level: Level) -> bool:
-    """Whether each sample gets different numbers; Error with randomness="error"."""
+    """Whether samples get different numbers; Error for randomness="error"."""
     if level.randomness == "error":
         raise Error(
-            "vmap: a random operation was called, and randomness is 'error'; pass 'different' for numbers of each "
-            "sample, 'same' for the same ones"
+            "vmap: a random operation was called, and randomness is 'error'; pass 'different' to draw for each sample, "
+            "or 'same' to draw once for all"
         )
     return level.randomness == "different"
 
 
 def _outside(state: Any, level: Level) -> Any:
-    """The generator state for the call outside a level: an address, or Draws for the next level."""
+    """The generator state for a call outside the level: an address, or Draws for the next level."""
     if not isinstance(state, Draws):
         return state
     outer = [outer_level for outer_level in within.levels if outer_level.start < level.start]
@@ -32,7 +32,7 @@ def _outside(state: Any, level: Level) -> Any:
 
 
 def _drawn(name: str) -> None:
-    """The rule of a call that draws numbers of a shape."""
+    """Defines the rule of a call that draws numbers of a given shape."""
     call = getattr(lib, f"norch_{name}")
 
     def draw(level: Level, state: Any, shape: Any, *rest: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rules of operations along one axis: scans, sorts, softmax."""
+"""Batching rules of operations along one axis: scans, sorts, softmax."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _argsort(level: Level, x: Any, dim: int, k: int, descending: bool, values: A
 def _searchsorted(level: Level, boundaries: Any, values: Any, right: bool) -> Any:
     if not is_here(boundaries, level) and boundaries.ndim == 1:
         return sample(lib.norch_searchsorted(boundaries, values._physical, right), level)
-    if boundaries.ndim == 1:  # boundaries of each sample: values as one row
+    if boundaries.ndim == 1:  # boundaries for each sample: values as one row
         p = samples(values, level)
         rows = lib.norch_reshape(p, (level.size, -1 if p._numel else 0))
         out = lib.norch_searchsorted(boundaries._physical, rows, right)

@@ -1,4 +1,4 @@
-"""Rules of views: the same view of all samples at once."""
+"""Batching rules of views: the same view of all samples."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .level import aligned, axis_of, is_here, rule, same_call, sample
 
 
 def _refused(view: Any, x: Any, *arguments: Any) -> tuple[int, ...]:
-    """Raises the error of the call for one sample; the shape of its result if it raises none."""
+    """Raises the error of the call for one sample; returns the shape of its result if it raises none."""
     return lib.norch_shape(view(lib.norch_select(x._physical, 0, 0), *arguments))
 
 
 def _sizes(x: Any, shape: Any) -> tuple[int, ...]:
-    """The shape that x gets, where a size may be -1."""
+    """The shape for x; a size of -1 is inferred."""
     sizes = tuple(shape)
     if all(type(size) is int for size in sizes):
         product = math.prod(sizes)
@@ -45,7 +45,7 @@ def _reshaped(level: Level, x: Any, shape: tuple[int, ...]) -> Any:
 def _flatten(level: Level, x: Any, start: int, end: int) -> Any:
     n, shape = x.ndim or 1, lib.norch_shape(x) or (1,)
     if not (-n <= start < n and -n <= end < n) or start % n > end % n:
-        return sample(lib.norch_flatten(lib.norch_select(x._physical, 0, 0), start, end), level)  # it raises
+        return sample(lib.norch_flatten(lib.norch_select(x._physical, 0, 0), start, end), level)  # raises the error
     start, end = start % n, end % n + 1
     return _reshaped(level, x, (*shape[:start], math.prod(shape[start:end]), *shape[end:]))
 
@@ -127,7 +127,7 @@ def _unsqueeze(level: Level, x: Any, dim: int) -> Any:
 
 
 def _part_of_axis(name: str) -> None:
-    """The rule of a call that takes a part of an axis."""
+    """Defines the rule of a call that takes a part of an axis."""
     call = getattr(lib, f"norch_{name}")
     rule(name)(lambda level, x, dim, *part: sample(call(x._physical, axis_of(x, dim, name), *part), level))
 
@@ -185,7 +185,7 @@ def _is_same(level: Level, a: Any, b: Any) -> bool:
 
 
 def _about_memory(name: str) -> None:
-    """The rule of a question about the memory of tensors, which is that of their samples."""
+    """Defines the rule of a query about a tensor's memory, which is answered for the samples."""
     call = getattr(lib, f"norch_{name}")
     rule(name)(lambda level, *tensors: call(*(x._physical if is_here(x, level) else x for x in tensors)))
 

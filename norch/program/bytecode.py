@@ -1,4 +1,4 @@
-"""What a code object can read of Python's values: its variables, and the names of attributes."""
+"""Which Python values a code object can read: variables, and names of attributes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 
 from .stack import JUMPS, effect, is_method, taken_by
 
-# Methods of lists, sets, deques and dicts that only write, and so need not find the container as it was.
+# Methods that only write, so that a replay does not depend on what the container held.
 WRITES = frozenset(("append", "appendleft", "extend", "extendleft", "add", "insert"))
-# Functions that read attributes whose names do not stand in the code.
+# Functions that read attributes whose names are not in the code.
 COMPUTES_NAMES = frozenset(
     "vars dir __dict__ __getattribute__ attrgetter methodcaller dump dumps eval exec locals __getstate__ __reduce__ "
     "__reduce_ex__ format format_map".split()
 )
 # Functions that do so unless the name is a constant.
 TAKES_NAME = frozenset(("getattr", "hasattr"))
-# Functions that read variables whose names do not stand in the code as such.
+# Functions that read variables whose names are not in the code.
 _VARIABLES_BY_TEXT = frozenset(("eval", "exec", "globals", "f_globals", "__globals__"))
-# Dicts of global variables, where only constants may be looked up.
+# Dicts of global variables; only lookups of constants in them are allowed.
 _GLOBALS = frozenset(("globals", "f_globals", "__globals__"))
-# Functions that find modules by names which do not stand in the code.
+# Functions that find modules by names that are not in the code.
 _MODULES_BY_TEXT = frozenset(("modules", "import_module", "__import__", "find_spec"))
 
 _ATTRIBUTE_BY_TEXT = TAKES_NAME | {"setattr", "delattr"}
@@ -46,11 +46,11 @@ _CONSTANT = frozenset(("LOAD_CONST", "LOAD_SMALL_INT"))
 
 
 class Use(NamedTuple):
-    """What a load is used for, if it is one of these; key: a constant, None: there is none.
+    """The purpose of a load, if it is one of these; key: a constant, or None.
 
     called    a(...)
     appended  a.append(b), a["key"].append(b) and the other methods of WRITES
-    counted   a += b or a = a + b, where a goes nowhere else, or a["key"] += b
+    counted   a += b or a = a + b, where a is used nowhere else, or a["key"] += b
     stored    a[b] = c
     """
 
@@ -63,7 +63,7 @@ CALLED = Use("called")
 
 @dataclass
 class Read:
-    """One load of a variable. attributes: the names that follow it, as in a.b.c; use: of the last of them"""
+    """One load of a variable. attributes: the names that follow, as in a.b.c; use: that of the last one"""
 
     kind: str  # "global", "cell" or "module"
     name: str
@@ -76,18 +76,18 @@ class Read:
 class Reads:
     """variables          loads of variables
     attributes            {name of an attribute that is read: line}
-    stored                {name of an attribute or a variable that is bound, or of an attribute that is deleted: line}
-    uses                  {name of an attribute: {what it is used for instead: line}}
-    of_locals             {local variable that is bound once: {name of an attribute that is read of it: line}}
-    of_others             names of attributes that are read of what is neither such a local variable nor another one
-    compared              names of variables and attributes whose values go to `is`, but for constants
-    escaping              names of functions that are loaded and not called there
-    texts                 constants that are names of attributes, or of variables
-    computes_names        whether it reads attributes whose names it computes
+    stored                {name of a bound attribute or variable, or of a deleted attribute: line}
+    uses                  {name of an attribute: {its use, if not read: line}}
+    of_locals             {local variable that is bound once: {attribute that is read from it: line}}
+    of_others             names of attributes read from values other than variables
+    compared              names of variables and attributes compared by `is` with anything but constants
+    escaping              names of functions that are loaded but not called there
+    texts                 constants that may be names of attributes or variables
+    computes_names        whether it computes the names of attributes
     variables_by_text     whether texts can be names of variables
-    modules_by_text       whether it finds modules by names that it computes
+    modules_by_text       whether it computes the names of modules
     modules               constants that may be such names
-    computes_variable     line that looks up a global variable by a computed name; 0: none does
+    computes_variable     line that looks up a global variable by a computed name, or 0
     """
 
     variables: list[Read] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Reads:
 
 @lru_cache(maxsize=4096)
 def reads_of(code: CodeType) -> Reads:
-    """What a code object reads; that of functions within it, when they are called, is theirs."""
+    """What a code object reads. Functions inside it are read when they are called."""
     reads = Reads()
     instructions = [
         instruction
@@ -116,7 +116,7 @@ def reads_of(code: CodeType) -> Reads:
         if instruction.opname not in ("CACHE", "EXTENDED_ARG", "NOP")
     ]
     line, by_text = code.co_firstlineno, False
-    last: Read | None = None  # the last load of a variable, while attributes follow it
+    last: Read | None = None  # the last load of a variable, while attributes follow
     once = _bound_once(code, instructions)
     for i, instruction in enumerate(instructions):
         line = _line(instruction) or line
@@ -160,7 +160,7 @@ def reads_of(code: CodeType) -> Reads:
             reads.stored.setdefault(name, line)
         if instruction.opname == "MATCH_CLASS":
             by_text = True
-            if instruction.arg:  # as many positional patterns: their names stand in the class
+            if instruction.arg:  # class patterns by position: the attributes are named in the class
                 reads.attributes.setdefault("__match_args__", line)
     if not {"locals", "eval", "exec"}.isdisjoint(code.co_names):
         reads.variables += [Read("cell", name, [], code.co_firstlineno) for name in code.co_freevars]
@@ -189,7 +189,7 @@ def _texts(constants: tuple[Any, ...]) -> Iterator[str]:
 
 
 def _use_of(instructions: list[Any], i: int) -> Use | None:
-    """What the value of a load is used for. In Python 3.11
+    """The use of a loaded value. In Python 3.11:
 
     LOAD_ATTR n, LOAD_FAST k, BINARY_OP +=, SWAP, STORE_ATTR n                                   a.n += k
     LOAD_ATTR d, LOAD_CONST "k", COPY, COPY, BINARY_SUBSCR, ..., BINARY_OP +=, ..., STORE_SUBSCR   a.d["k"] += ...
@@ -208,8 +208,8 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
         return None
     at, depth = uses
     by = instructions[at]
-    # LOAD_GLOBAL may push a NULL too, for a call of what is read from the variable: cfg["f"](x), and cfg.get(x) where
-    # cfg is imported
+    # LOAD_GLOBAL may also push a NULL, to call what is read from the variable: cfg["f"](x), or cfg.get(x) for an
+    # imported cfg
     if by.opname.startswith("CALL") and depth == _popped(by) - is_method(instruction):
         return CALLED
     if by.opname == "STORE_SUBSCR" and depth == 2:
@@ -226,7 +226,7 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
 
 
 def _is_compared(instructions: list[Any], i: int) -> bool:
-    """Whether `is` takes the value of a load, and the other one is no constant."""
+    """Whether `is` compares a loaded value with anything but a constant."""
     uses = taken_by(instructions, i)
     if uses is None or instructions[uses[0]].opname != "IS_OP":
         return False
@@ -234,7 +234,7 @@ def _is_compared(instructions: list[Any], i: int) -> bool:
 
 
 def _stored_by(instructions: list[Any], i: int) -> int | None:
-    """Which instruction stores what arithmetic makes of the value that one pushes."""
+    """The instruction that stores the result of arithmetic on a value that instruction i pushed."""
     uses = taken_by(instructions, i)
     while uses is not None and _is_arithmetic(instructions[uses[0]]):
         uses = taken_by(instructions, uses[0])
@@ -266,7 +266,7 @@ def _is_arithmetic(instruction: Any) -> bool:
 
 
 def _bound_once(code: CodeType, instructions: list[Any]) -> set[str]:
-    """Local variables that have one value in a call: arguments that are not bound anew, and those bound at one place
+    """Local variables with one value in a call: arguments that are never rebound, and variables bound once, at a place
     that no jump leads back to."""
     bound: dict[str, int] = dict.fromkeys(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], 1)
     for instruction in instructions:
@@ -281,7 +281,7 @@ def _is_in_loop(instructions: list[Any], offset: int) -> bool:
 
 
 def _computes_name(instructions: list[Any], i: int) -> bool:
-    """Whether a load is that of getattr or hasattr, and the call's second argument is no constant. In Python 3.11
+    """Whether a load is that of getattr or hasattr called with a name that is not a constant. In Python 3.11:
 
     LOAD_GLOBAL getattr, LOAD_FAST a, LOAD_CONST "k", PRECALL, CALL     a constant
     LOAD_GLOBAL getattr, LOAD_FAST a, LOAD_FAST name, PRECALL, CALL     computed
@@ -293,14 +293,14 @@ def _computes_name(instructions: list[Any], i: int) -> bool:
     if not names or names[0] not in _LOADS or names[at : at + 1] != ["LOAD_CONST"]:
         return True
     after = names[at + 1 : at + 3]
-    if after[:1] and (after[0] in _LOADS or after[0] in _CONSTANT):  # the default
+    if after[:1] and (after[0] in _LOADS or after[0] in _CONSTANT):  # the default value
         after = after[1:]
     return not after or not after[0].startswith(("CALL", "PRECALL"))
 
 
 def _is_constant_lookup(instructions: list[Any], i: int) -> bool:
-    """Whether a load is that of a dict of global variables, and what follows looks up a constant in it, as in
-    globals()["k"], globals().get("k") or "k" in globals()."""
+    """Whether a load is that of a dict of globals followed by the lookup of a constant: globals()["k"],
+    globals().get("k") or "k" in globals()."""
     after = instructions[i + 1 :]
     while after and after[0].opname in ("PUSH_NULL", "PRECALL", "CALL", "CALL_FUNCTION"):
         after = after[1:]

@@ -1,11 +1,12 @@
-"""``capture()``: which calls of a function are traced, which are replayed, and the errors if neither is possible.
+"""``capture()``: decides which calls of a function are traced and which are replayed, and explains refusals.
 
-Calls whose arguments have the same shapes, dtypes and values (flatten() of tree.py) take this course:
+Calls whose arguments have the same shapes, dtypes and values (flatten() of tree.py) go through these stages:
 
-    1   eager        the first call: makes .grad and the states of optimizers
+    1   eager        the first call: creates .grad and the states of optimizers
     2   traced       gives a *candidate*: a recording of the library calls that the function makes
-    3   traced       the recording is accepted if it equals a candidate; else it is a further one, up to _CANDIDATES
-    4   replayed     from here on, as long as the guards of the recording hold (trace.py)
+    3   traced       the recording is accepted if it equals a candidate; else it is another candidate, up to
+                     _CANDIDATES
+    4   replayed     from here on, while the guards of the recording hold (trace.py)
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
 
-_CANDIDATES = 4  # how many recordings may differ before the function is refused
-_MOST_UNUSED = 20  # how many recordings in a row may go unused before a warning
+_CANDIDATES = 4  # differing recordings after which a function is refused
+_MOST_UNUSED = 20  # unused recordings in a row after which a warning is given
 
 _ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
 
@@ -89,17 +90,16 @@ def capture(
     """Returns a function that records the library calls of function, and later replays them without Python. Results do
     not require grad. docs/capture.md explains its use and limits, docs/capture_inside.md how it works.
 
-    The first call runs normally, and the next two are recorded. If these made the same calls, calls from the fourth on
-    are replayed. A recording fits arguments with the same shapes, strides and dtypes (tensors, also nested in lists,
-    tuples and dicts) and the same values (all others), the same training mode of modules, grad mode, default dtype and
-    autocast. Other calls are recorded anew. Python's own effects, such as count += 1, happen in the first three calls
-    only.
+    The first call runs normally, the next two are recorded. If these made the same calls, calls from the fourth on are
+    replayed. A recording fits arguments of the same structure with tensors of the same shapes, strides and dtypes and
+    equal other values, under the same module modes, grad mode, default dtype and autocast. Other calls are recorded
+    anew. Python's own effects, such as count += 1, happen only in the first three calls.
 
-    strict   CaptureError, with file and line, for what cannot be recorded: reading elements (item(), print(x),
-             if x > 0) and shapes that depend on elements (nonzero(), x[mask]). False: a warning, and function is
-             called normally from then on
+    strict   what cannot be recorded raises CaptureError with file and line: reading elements (item(), print(x),
+             if x > 0) and shapes that depend on elements (nonzero(), x[mask]). False: warns, and calls function
+             normally from then on
     copy     False: results are the recording's own tensors, which the next replay overwrites
-    limit    how many recordings are kept, those used last; ValueError if it is less than 1
+    limit    the number of recordings to keep, the last used ones; ValueError if it is less than 1
     fuse     whether chains of pointwise operations run tile by tile (on CUDA: in one kernel)
 
     >>> w = norch.zeros(2, requires_grad=True)
@@ -119,7 +119,7 @@ def capture(
     if not callable(function):
         raise TypeError(f"capture: expected a function, not {type(function).__name__}")
     if not isinstance(limit, int) or limit < 1:
-        raise ValueError(f"capture: limit is the number of recordings that are kept, 1 or more, not {limit!r}")
+        raise ValueError(f"capture: limit, the number of recordings to keep, must be at least 1, not {limit!r}")
     return CapturedFunction(function, strict, copy, limit, fuse)
 
 
@@ -127,7 +127,7 @@ if TYPE_CHECKING:
 
     class CapturedBase:
         """Base of captured functions. A call replays _latest, the recording of _program. If there is none, or its
-        conditions do not hold, the call goes to _call_slow_path() (csrc/python/capture/captured.c)."""
+        conditions do not hold, C calls _call_slow_path() (csrc/python/capture/captured.c)."""
 
         _latest: Any
         _program: Any
@@ -136,12 +136,12 @@ else:
 
 
 class CapturedFunction(CapturedBase, Generic[P, R]):
-    """The result of norch.capture(function), called as function itself.
+    """The result of norch.capture(function), called like function.
 
-    recordings()   how many recordings can be replayed
+    recordings()   the number of recordings that can be replayed
     reset()        discards them; the next call counts as the first
-    program        the recording that was made or replayed last, to print; None before there is one
-    replay(n, ...) runs the recorded calls of the library n times
+    program        the recording that was made or replayed last, to print, or None
+    replay(n, ...) runs the recorded library calls n times
     profile(...)   replays a call, and returns a table of the times of its library calls
     """
 
@@ -158,12 +158,12 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         """Discards all recordings, and frees their memory."""
         self._programs: list[Program] = []
         self._candidates: list[Program] = []
-        self._latest = self._program = None  # the first program, and its recording if its arguments are not nested
+        self._latest = self._program = None  # the first program, and its recording if arguments are not nested
         self._called_before = self._gave_up = self._told = False
         self._unused = 0
 
     def recordings(self) -> int:
-        """How many recordings can be replayed."""
+        """The number of recordings that can be replayed."""
         return len(self._programs)
 
     @property
@@ -180,7 +180,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         return program.timed(out[1])
 
     def replay(self, times: int, *args: Any, **kwargs: Any) -> None:
-        """Runs the recorded library calls for these arguments so many times, for timing them without Python. Guards are
+        """Runs the recorded library calls for these arguments several times, to time them without Python. Guards are
         checked once; step counts of optimizers do not advance. Error if there is no recording for these arguments."""
         program, _ = self._replay_matching(
             lambda recording, leaves: lib.norch_replay_repeated(recording, leaves, times),
@@ -190,7 +190,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             raise Error(f"replay: {_NO_RECORDING}")
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickle: without recordings, which hold addresses of this process."""
+        """The state for copies and pickles: without recordings, which hold addresses of this process."""
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_") or name[1] == "_"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -212,7 +212,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
     # ---- calls that the latest recording does not fit ------------------------------------------------------------
 
     def _call_slow_path(self, /, *args: Any, **kwargs: Any) -> Any:
-        # norch_recording: an enclosing captured function is being traced. Inside vmap, batching rules make other calls.
+        # norch_recording: an enclosing captured function is traced. Inside vmap, batching rules make other calls.
         if self._gave_up or lib.norch_recording() or is_anomaly_enabled() or within.levels:
             return self.function(*args, **kwargs)
         if saved_hooks.are_active() or _is_overridden():
@@ -282,12 +282,12 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
                 lib.norch_record_cancel(recording)
 
     def _leave_stored(self, trace: Trace, program: Program, results: Any, leaves: tuple[Any, ...]) -> None:
-        """Replaces tensors of the recording that the function has stored by copies, if replays will write to them."""
+        """Replaces tensors of the recording that the function stored by copies if replays will overwrite them."""
         if trace.stores and self._programs and self._programs[0] is program:
             trace.stores(tuple(results), leaves)
 
     def _is_for_once(self, why: str) -> bool:
-        """Whether only this call is not recorded, because the program has set a gradient that is gone by now."""
+        """Whether only this call is not recorded, because it set a gradient that was removed since."""
         return bool(self._programs) and why.startswith("a gradient from before")
 
     def _refused(self, why: str, out: Any) -> Any:
@@ -317,8 +317,8 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
         return [p for p in programs if p.in_tree == in_tree and lib.norch_matches(p.recording, leaves)]
 
     def _confirm(self, program: Program, candidates: list[Program], leaves: tuple[Any, ...]) -> str | None:
-        """Accepts the program if it equals a candidate, else keeps it as one. Returns the reason for a refusal if there
-        were _CANDIDATES already, else None."""
+        """Accepts the program if it equals a candidate, else makes it one. Returns a reason for refusal if there are
+        _CANDIDATES already, else None."""
         differ = [lib.norch_differs(candidate.recording, program.recording, False) for candidate in candidates]
         if -1 in differ:
             equal = candidates[differ.index(-1)]
@@ -327,7 +327,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             self._warn_of_effects(program.trace)
             program.trace = None
             self._candidates = [candidate for candidate in self._candidates if candidate is not equal]
-            outdated = [  # the same calls on other memory, because tensors were replaced
+            outdated = [  # the same calls on other memory: tensors were replaced
                 other
                 for other in self._matching(self._programs, program.in_tree, leaves)
                 if lib.norch_differs(other.recording, program.recording, True) < 0
@@ -352,18 +352,18 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
 
 
 def _is_overridden() -> bool:
-    """Whether a TorchFunctionMode gets the calls of this thread, or subclasses override nothing in it."""
+    """Whether a TorchFunctionMode gets this thread's calls, or overriding subclasses are disabled in it."""
     override = sys.modules.get("norch._package.override")
     return override is not None and (bool(override.state.modes) or override.state.disabled)
 
 
 def _is_in_graph(x: Any) -> bool:
-    """Whether x requires grad and is no leaf."""
+    """Whether x requires grad and is not a leaf."""
     return x._node is not None and type(x._node) is not Leaf
 
 
 def unfit_result(recording: Any, results: list[Any]) -> str | None:
-    """Why a replay, which makes plain tensors, cannot return results like these; None if it can."""
+    """Why a replay, which makes plain tensors, cannot return such results; None if it can."""
     for x in results:
         if lib.norch_is_external(recording, x):
             continue
@@ -383,8 +383,8 @@ def _name_of(function: Any) -> str:
 
 
 def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The structure of the arguments, with the setting of autocast if it is on, and their leaves. The
-    structure is the key of a recording."""
+    """The structure of the arguments (with the autocast setting if it is on), which is the key of a recording, and
+    their leaves."""
     leaves: list[Any] = []
     in_tree = flatten((args, kwargs), leaves)
     casts = current().effect
@@ -398,20 +398,20 @@ def reset_all() -> None:
 
 
 def line() -> tuple[str, int] | None:
-    """File and line of the innermost Python code outside of norch."""
+    """File and line of the innermost Python code outside norch."""
     frame = frame_of_user(sys._getframe())
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
 def refusal_of(recording: Any) -> str:
-    """Why a recording cannot be replayed, with advice and the line of the user's program; empty: it can."""
+    """Why a recording cannot be replayed, with advice and the line of the user's program; empty if it can."""
     why, place = lib.norch_refusal(recording), lib.norch_refused_line(recording)
     return why or "" if not why or place is None else f"{advised(why)}\n  at {place[0]}:{place[1]}"
 
 
 def advised(text: str) -> str:
     for start, advice in _ADVICE.items():
-        if start in text and "\n  " not in text:  # the name of an operation may come before it
+        if start in text and "\n  " not in text:  # the name of an operation may precede it
             return f"{text if start.startswith('is') else text[text.index(start) :]}; {advice}"
     return text
 
@@ -419,7 +419,7 @@ def advised(text: str) -> str:
 def explained(error: CaptureError, function: Any, verb: str, recording: Any) -> str:
     """The message of error, with advice and the line of the user's program."""
     text = str(error)
-    if "\n  " in text:  # a captured function inside this one has added them
+    if "\n  " in text:  # added by a captured function inside this one
         return text
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
     outside = [(one.co_filename, line) for one, line in frames if not one.co_filename.startswith(PACKAGE)]
@@ -436,7 +436,7 @@ def explained(error: CaptureError, function: Any, verb: str, recording: Any) -> 
 
 
 def each_once(function: Callable[[Any], Any], results: Iterable[Any]) -> list[Any]:
-    """function(result) for each result, called once for results that are the same object."""
+    """function(result) for each result; results that are the same object share one call."""
     by_id: dict[int, Any] = {}
     for x in results:
         if id(x) not in by_id:

@@ -1,4 +1,4 @@
-"""``norch.compile``: records the forward and the backward of functions and modules, and replays them."""
+"""``norch.compile``: records the forward and backward passes of functions and modules, and replays them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .tree import LEAF, flatten, has_objects, is_tensor, rebuild
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _BACKENDS = ("inductor", "norch", "eager", "aot_eager", "cudagraphs")
-_MOST_FRUITLESS = 12  # calls of one kind that are recorded before it is left alone
+_MOST_FRUITLESS = 12  # calls of one kind recorded in vain before it runs normally
 
 
 def compile(  # PyTorch's name
@@ -35,16 +35,16 @@ def compile(  # PyTorch's name
     disable: bool = False,
     recompile_limit: int | None = None,
 ) -> Any:
-    """Returns model, a module or a function, with its forward and its backward recorded once and then replayed, as by
-    norch.capture. The signature is torch.compile's. Results and gradients are those of model, bit for bit.
+    """Returns model, a module or function, whose forward and backward passes are recorded once and then replayed, as by
+    norch.capture. The signature is torch.compile's. Results and gradients are bit for bit those of model.
 
     The first three calls with arguments of the same shapes, dtypes and values run normally. What cannot be recorded
-    (docs/capture.md) runs normally from then on, with a warning that gives the reason; with fullgraph it raises
-    CaptureError. A module becomes an OptimizedModule. Without model, the result is a decorator.
+    (docs/capture.md) runs normally from then on, with a warning that gives the reason, or with fullgraph raises
+    CaptureError. A module becomes an OptimizedModule. Without model, returns a decorator.
 
     dynamic, mode, options and name have no effect: each shape has its own recording, up to recompile_limit, by default
-    8. backend="eager" and disable switch recording off. Raises ArgumentError for another backend or mode, RuntimeError
-    for mode and options together.
+    8. backend="eager" and disable switch recording off. ArgumentError for another backend or mode, RuntimeError for
+    mode and options together.
 
     >>> model = norch.compile(norch.nn.Linear(2, 1))
     >>> for _ in range(5):
@@ -55,12 +55,12 @@ def compile(  # PyTorch's name
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if mode not in _MODES:
-        raise ArgumentError(f"compile: mode is one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
+        raise ArgumentError(f"compile: mode must be one of {', '.join(map(str, _MODES[1:]))}, not {mode!r}")
     if backend is not None and backend not in _BACKENDS:
-        raise ArgumentError(f"compile: backend is one of {', '.join(_BACKENDS)}, not {backend!r}")
+        raise ArgumentError(f"compile: backend must be one of {', '.join(_BACKENDS)}, not {backend!r}")
     limit = 8 if recompile_limit is None else recompile_limit
     if not isinstance(limit, int) or limit < 1:
-        raise ArgumentError(f"compile: recompile_limit is 1 or more, not {limit!r}")
+        raise ArgumentError(f"compile: recompile_limit must be at least 1, not {limit!r}")
     if model is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name,
@@ -78,10 +78,11 @@ def _function(function: Any, fullgraph: bool, backend: str, limit: int, disable:
 
 
 class CompiledFunction(CapturedFunction):
-    """A function that norch.compile made; recordings(), reset(), program and profile() are those of norch.capture."""
+    """The result of norch.compile for a function; recordings(), reset(), program and profile() are those of
+    norch.capture."""
 
     _verb = "compile"
-    _warns_of_appends = False  # a list that grows while a function is compiled shows how often it runs, as in PyTorch
+    _warns_of_appends = False  # a list that grows during compilation shows how often the function runs, as in PyTorch
 
     def __init__(self, function: Callable[..., Any], fullgraph: bool, limit: int):
         super().__init__(function, fullgraph, True, limit)
@@ -89,7 +90,7 @@ class CompiledFunction(CapturedFunction):
     def reset(self) -> None:
         super().reset()
         self._eager: set[Any] = set()  # kinds of calls that are not recorded
-        self._fruitless: dict[Any, int] = {}  # for each kind, how many calls in a row were recorded in vain
+        self._fruitless: dict[Any, int] = {}  # for each kind, the number of calls in a row recorded in vain
         self._wanted: dict[Any, set[int]] = {}  # for each kind, the results whose gradients were requested
         self._warned = False
 
@@ -136,7 +137,7 @@ class CompiledFunction(CapturedFunction):
                 lib.norch_record_pause(recording, leaves, len(results))
                 if why := refusal_of(recording):
                     return self._refused(why, out, kind)
-                recording = None  # it is the node's
+                recording = None  # the node owns it now
                 return rebuild(out_tree, iter(outs))
             if not trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
                 why = refusal_of(recording)
@@ -155,7 +156,7 @@ class CompiledFunction(CapturedFunction):
                 lib.norch_record_cancel(recording)
 
     def _finish(self, kind: Any, out_tree: Any, node: TracedNode, outs: list[Any]) -> None:
-        """Ends the recording of both parts of a call, or of the function alone if nobody called backward()."""
+        """Ends the recording of a call's two parts, or of the function only if backward() was not called."""
         recording, traced, leaves = node.recording, node.traced, node.leaves
         gradients = [g for g in node.gradients or () if g is not None]
         if kind in self._eager:
@@ -200,14 +201,15 @@ class CompiledFunction(CapturedFunction):
         return out
 
     def _leave(self, kind: Any, why: str) -> None:
-        """Calls of this kind run in Python from here on, but with fullgraph: the graph of the function's own serves
-        where a replay would have to be followed by a call of the function."""
+        """Makes calls of this kind run in Python from here on, unless fullgraph: where a replay would have to be
+        followed by a call of the function, the function's own graph serves."""
         if not self.strict and kind not in self._eager:
             self._refused(why, None, kind)
             self._forget([p for p in self._programs + self._candidates if p.joint and p.in_tree == kind[0]])
 
     def _widen(self, in_tree: Any, outputs: set[int]) -> set[int]:
-        """Notes results whose gradients were asked for; all such so far. Recordings without them go."""
+        """Records for which results gradients were requested; returns all such so far. Recordings without them are
+        dropped."""
         wanted = self._wanted.setdefault(in_tree, set())
         if not outputs <= wanted:
             wanted |= outputs
@@ -228,9 +230,8 @@ class CompiledFunction(CapturedFunction):
 
 
 class OptimizedModule(Module):
-    """What norch.compile makes of a module: the module itself is ``_orig_mod``, whose attributes it has, and whose
-    parameters its state_dict() names with ``_orig_mod.`` before them, as PyTorch's does. recordings() is that of a
-    compiled function.
+    """The result of norch.compile for a module, ``_orig_mod``. It has the module's attributes; as in PyTorch its
+    state_dict() prefixes names with ``_orig_mod.``. recordings() is that of a compiled function.
 
     >>> model = norch.nn.Linear(2, 1)
     >>> compiled = norch.compile(model)
@@ -248,7 +249,7 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:  # type: ignore[override]
-        """That of the module."""
+        """The module's mode."""
         return self._orig_mod.training
 
     def __getattr__(self, name: str) -> Any:

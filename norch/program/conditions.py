@@ -1,14 +1,14 @@
-"""Conditions of a replay on Python values, as rows:
+"""Conditions on Python values under which a replay is valid, as rows:
 
-    (container, ITEM, key, value)     container[key] of a dict, a list or a cell is value; without value: it is absent
-    (container, SIZE, size)           so many entries
-    (dict, KEYS, None, keys)          these keys, in this order
+    (container, ITEM, key, value)     container[key] of a dict, list or cell is value; without value: it is absent
+    (container, SIZE, size)           it has this many entries
+    (dict, KEYS, None, keys)          it has these keys in this order
     (object, FIELD, offset, value)    the pointer at that offset, such as a slot
     (callable, CALL, 0)               it returns True
-    (callable, CALL, offset, class)   it returns True; it is not called while the version of the class, at that offset,
-                                      has not changed since the last call
+    (callable, CALL, offset, class)   it returns True; it is not called again until the class changes its version,
+                                      which is at that offset
 
-Values are the same if they are identical, or equal numbers or texts of one type (csrc/python/capture/guards.c).
+Values are equal if they are identical, or equal numbers or texts of one type (csrc/python/capture/guards.c).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .fields import is_a, offset_of, offset_of_dict
 
 ITEM, SIZE, KEYS, FIELD, CALL = range(5)
 Row = tuple[Any, ...]
-Place = tuple[str, int]  # file and line that read something
-absent: Any = object()  # the value of a key that is absent
+Place = tuple[str, int]  # file and line of a read
+absent: Any = object()  # the value of an absent key
 
 
 class Unchanged:
-    """A guard in Python: take(value) still returns the same, or still raises an exception of the same class."""
+    """A guard in Python: take(value) returns the same as before, or raises an exception of the same class."""
 
     __slots__ = ("before", "take", "value")
 
@@ -44,12 +44,12 @@ class Unchanged:
 def _taken(take: Callable[[Any], Any], value: Any) -> tuple[Any, ...]:
     try:
         return tuple(take(value))
-    except Exception as error:  # such as of a memoryview that was released
+    except Exception as error:  # such as for a released memoryview
         return (type(error),)
 
 
 class ClassUnchanged:
-    """A guard in Python: these guards of the dicts of a class and its bases hold."""
+    """A guard in Python: the guards of the dicts of a class and its bases hold."""
 
     __slots__ = ("cls", "rows")
 
@@ -57,12 +57,12 @@ class ClassUnchanged:
         self.cls, self.rows = cls, rows
 
     def __call__(self) -> bool:
-        type.__getattribute__(self.cls, "__reduce__")  # a look-up in the class gives it a version
+        type.__getattribute__(self.cls, "__reduce__")  # a lookup gives the class a version
         return next(changes(self.rows), None) is None
 
 
 def changes(rows: list[Row]) -> Iterator[Row]:
-    """The guards that do not hold."""
+    """The guards that no longer hold."""
     for row in rows:
         if type(row[0]) is ClassUnchanged:
             yield from changes(row[0].rows)
@@ -71,7 +71,7 @@ def changes(rows: list[Row]) -> Iterator[Row]:
 
 
 def found_by(container: Any, key: Any) -> Any:
-    """The value that a guard of the kind ITEM finds."""
+    """The value that an ITEM guard finds."""
     try:
         return container.cell_contents if type(container) is CellType else container[key]
     except (LookupError, ValueError):
@@ -126,7 +126,7 @@ def dict_of_class(cls: type) -> dict[str, Any]:
 
 
 def guard_of_bases(cls: type) -> Row:
-    """The guard that the bases of a class have not changed."""
+    """A guard that the bases of a class did not change."""
     slot = type.__dict__["__mro__"]
     if type(slot) is MemberDescriptorType:
         return cls, FIELD, offset_of(slot), cls.__mro__
@@ -134,7 +134,7 @@ def guard_of_bases(cls: type) -> Row:
 
 
 def guard_of_dict(x: Any, attributes: dict[str, Any]) -> Row:
-    """The guard that the dict of an object was not replaced, as by c.__dict__ = {}."""
+    """A guard that the dict of an object was not replaced, as by c.__dict__ = {}."""
     offset = offset_of_dict(x, attributes)
     if offset is None:
         return Unchanged(lambda x: (dict_of(x),), x), CALL, 0
@@ -144,5 +144,5 @@ def guard_of_dict(x: Any, attributes: dict[str, Any]) -> Row:
 def contents_of(cell: CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # not yet filled
+    except ValueError:  # not filled yet
         return absent

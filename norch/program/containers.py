@@ -1,4 +1,4 @@
-"""What a container holds: the base of Guards (guards.py), for the entries of lists, dicts, arrays and the like."""
+"""Guards of what containers hold: lists, dicts, arrays and the like. The base of Guards (guards.py)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .trusted import CONSTANT, HOLDERS, NUMPY_TYPES, TYPING, is_own
 from .values import is_inert
 
 CACHE = type(lru_cache(len))
-_MOST_BYTES = 1 << 20  # of an array
+_MOST_BYTES = 1 << 20  # of an array that is compared
 
 COMPUTED_VARIABLE = "it looks up a global variable by a computed name; name the variable, or hold it in a dict"
 HOLD = "read it outside the function, and pass what it gives as an argument"
 
 
 class ComputedNames(Exception):
-    """The names of attributes that are read stand in an object: any may be read."""
+    """Names of attributes are values of an object, so any attribute may be read."""
 
 
 def _field_of(field: Any, x: Any) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ def _size_of(x: Any) -> int:
 
 
 def _objects_of(x: Any) -> Iterator[Any]:
-    """The objects in an array of NumPy's, or in a row of one."""
+    """The objects in a NumPy array, or in a row of one."""
     if x.dtype.names is None:
         yield from x.flat
     for name in x.dtype.names or ():
@@ -57,7 +57,7 @@ def _objects_of(x: Any) -> Iterator[Any]:
 
 
 class Refused(Exception):
-    """A value that cannot be compared; place: where it is read."""
+    """A value cannot be compared; place: where it is read."""
 
     def __init__(self, text: str, place: Place | None):
         super().__init__(text)
@@ -66,7 +66,7 @@ class Refused(Exception):
 
 class Containers:
     """rows     the guards (conditions.py)
-    places   {id of a container of rows: where it is read}
+    places   {id of a container in rows: where it is read}
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Containers:
         self._compared: set[str] = set()  # names of variables and attributes that code compares by `is`
 
     def _reach(self, value: Any, place: Place | None) -> None:
-        """Notes a value that is to be guarded."""
+        """Adds a value to be guarded."""
         if type(value) not in CONSTANT and value is not absent:
             self._open.append((value, place))
 
@@ -93,13 +93,13 @@ class Containers:
             self._row(place, container, ITEM, key, value)
 
     def _unchanged(self, take: Callable[[Any], tuple[Any, ...]], value: Any, place: Place | None) -> tuple[Any, ...]:
-        """Guards what take(value) gives."""
+        """Guards the result of take(value)."""
         check = Unchanged(take, value)
         self._row(place, check, CALL, 0)
         return check.before
 
     def _contents(self, x: Any, base: type, place: Place | None) -> None:
-        """Guards what a container holds, and reaches that. base: the class in C that its class is, or inherits from."""
+        """Guards what a container holds, and visits it. base: its class, or the class in C that it inherits from."""
         if base in (object, SimpleNamespace, cached_property):
             return
         if base is partial:
@@ -133,7 +133,7 @@ class Containers:
                 self._reach(value, place)
         elif base in (bytearray, memoryview) or base.__module__ == "array":
             self._bytes(lambda x: (bytes(memoryview(x)),), _size_of(x), x, place)
-        elif base in CONSTANT:  # a class of numbers or texts
+        elif base in CONSTANT:  # numbers and texts
             return
         elif base in HOLDERS or is_inert(base) or base.__module__ in TYPING:
             self._held(x, base, place)
@@ -145,7 +145,7 @@ class Containers:
         if issubclass(base, ref):
             if is_a(x(), type):
                 self._reach(x(), place)
-            elif x() is not None:  # a guard of it would keep it alive
+            elif x() is not None:  # a guard would keep the object alive
                 raise Refused(f"it reads a weak reference; {HOLD}", place)
         elif base is MappingProxyType:
             self._pairs(lambda x: x.items(), x, place)
@@ -179,7 +179,7 @@ class Containers:
             )
 
     def _held(self, x: Any, base: type, place: Place | None) -> None:
-        """Reaches what an object that does not change holds."""
+        """Visits what an immutable object holds."""
         held = gc.get_referents(x)
         if base.__module__ == "datetime":  # gc does not see what times hold
             held = [base.__dict__["tzinfo"].__get__(x)] if "tzinfo" in base.__dict__ else []
@@ -188,7 +188,7 @@ class Containers:
                 self._reach(value, place)
 
     def _array(self, take: Callable[[Any], tuple[Any, ...]], x: Any, place: Place | None) -> None:
-        """Guards the bytes of an array. Of objects these are addresses, and so the objects are held."""
+        """Guards the bytes of an array. For arrays of objects these are addresses, so the objects are kept alive."""
         self._reach(x.dtype, place)
         held = list(_objects_of(x)) if x.dtype.hasobject else []
         self._bytes(lambda x, held=held: take(x), x.nbytes, x, place)  # type: ignore[misc]
@@ -196,14 +196,14 @@ class Containers:
             self._reach(value, place)
 
     def _fields_in_c(self, x: Any, base: type, place: Place | None) -> None:
-        """Guards attributes that a type in C gives, if the code names them."""
+        """Guards attributes of a type in C that the code names."""
         for cls in base.__mro__:
             for name, field in cls.__dict__.items():
                 if type(field) not in (GetSetDescriptorType, MemberDescriptorType) or not self._is_named(name):
                     continue
                 try:
                     values = self._unchanged(partial(_field_of, field), x, place)
-                except (AttributeError, ValueError):  # such as a file that is closed
+                except (AttributeError, ValueError):  # such as for a closed file
                     continue
                 self._reach(values[0], place)
 
@@ -212,7 +212,7 @@ class Containers:
         raise NotImplementedError
 
     def _file(self, x: Any, place: Place | None) -> None:
-        """Files in memory are compared; those that are only written to, and those of the process, are not read."""
+        """Files in memory are compared. Files that are only written to and the process's own are not read."""
         self._fields_in_c(x, type(x), place)
         if x in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__) or x.closed or not x.readable():
             return
@@ -229,5 +229,5 @@ class Containers:
 
     def _bytes(self, take: Callable[[Any], tuple[Any, ...]], size: int, x: Any, place: Place | None) -> None:
         if size > _MOST_BYTES:
-            raise Refused(f"it reads an array of {size:,} bytes of Python's; pass it as a tensor", place)
+            raise Refused(f"it reads a Python array of {size:,} bytes; pass it as a tensor", place)
         self._unchanged(take, x, place)

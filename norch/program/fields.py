@@ -1,6 +1,6 @@
-"""Where CPython's objects keep what no dict holds: slots, their dict, and the code and the defaults of functions.
+"""Where CPython's objects keep data outside of dicts: slots, dict pointers, and the code and defaults of functions.
 
-The offsets are found in objects made for that, so that an unknown version of CPython raises an error at import."""
+The offsets are found in sample objects, so that an unknown version of CPython raises an error at import."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 _WORD = ctypes.sizeof(ctypes.c_void_p)
 CLASS = _WORD  # the offset of an object's class
-_MANAGED_DICT = 1 << 4  # flag of types whose instances have their dict before them (from Python 3.11 on)
+_MANAGED_DICT = 1 << 4  # flag of types whose instances have their dict in front of them (Python 3.11 on)
 
 
 def is_a(x: Any, classes: type | tuple[type, ...]) -> bool:
-    """isinstance(), without a look at x.__class__, which a program may compute."""
+    """isinstance() without reading x.__class__, which a program may compute."""
     return issubclass(type(x), classes)
 
 
@@ -23,20 +23,20 @@ def _word(x: Any, offset: int) -> int | None:
 
 
 def offset_of(slot: MemberDescriptorType) -> int:
-    """The offset of a slot in the instances of its class (PyMemberDescrObject, PyMemberDef)."""
+    """The offset of a slot in instances of its class (PyMemberDescrObject, PyMemberDef)."""
     definition = _word(slot, 5 * _WORD)
     assert definition is not None
     return ctypes.c_ssize_t.from_address(definition + 2 * _WORD).value
 
 
 def offset_of_dict(x: Any, attributes: dict[str, Any]) -> int | None:
-    """The offset of the pointer to an object's dict; None if it has none at a fixed place."""
+    """The offset of the pointer to an object's dict; None if it has no fixed one."""
     offset = -3 * _WORD if type(x).__flags__ & _MANAGED_DICT else type(x).__dictoffset__
     return offset if offset and _word(x, offset) == id(attributes) else None
 
 
 def _offsets_in(x: Any, *names: str) -> list[int]:
-    """Offsets of these attributes of a function or a class, found in one."""
+    """The offsets of these attributes in functions or classes, found in a sample."""
     size: int = type.__dict__["__basicsize__"].__get__(type(x))
     words = [_word(x, i) for i in range(0, size, _WORD)]
     return [words.index(id(getattr(x, name))) * _WORD for name in names]
@@ -52,12 +52,12 @@ def _samples() -> tuple[Any, type]:
 
 _FUNCTION, _CLASS = _samples()
 CODE, DEFAULTS, KEYWORDS = _offsets_in(_FUNCTION, "__code__", "__defaults__", "__kwdefaults__")
-# repr() reads them.
+# repr() reads these.
 NAMES_OF_FUNCTION = _offsets_in(_FUNCTION, "__name__", "__qualname__")
 NAMES_OF_CLASS = _offsets_in(_CLASS, "__name__", "__qualname__")
 
-# Classes made by Python's class statement have one destructor, subtype_dealloc (PyTypeObject.tp_dealloc), whatever
-# their bases; no class in C that has a destructor of its own has it.
+# Classes made by class statements share one destructor, subtype_dealloc (PyTypeObject.tp_dealloc), whatever their
+# bases. A class in C with its own destructor does not have it.
 _DESTRUCTOR = 6 * _WORD
 _MADE = [type("Made", bases, {}) for bases in ((), (dict,), (type,), (ModuleType,), (ValueError,))]
 _OF_PYTHON = _word(_MADE[0], _DESTRUCTOR)
@@ -71,8 +71,8 @@ def is_made_by_class_statement(cls: type) -> bool:
 
 
 def _offset_of_tag() -> int:
-    """The offset of a class's version (PyTypeObject.tp_version_tag), which changes with every change of the class or of
-    one of its bases; 0: not found."""
+    """The offset of a class's version (PyTypeObject.tp_version_tag), which changes with the class or one of its bases;
+    0 if not found."""
 
     size: int = type.__dict__["__basicsize__"].__get__(type)
 
@@ -81,7 +81,7 @@ def _offset_of_tag() -> int:
     class Sample(Base): ...
 
     def words() -> list[int]:
-        Sample().__doc__  # noqa: B018  a look-up gives the class a version
+        Sample().__doc__  # noqa: B018  a lookup gives the class a version
         return [_word(Sample, i) or 0 for i in range(0, size, _WORD)]
 
     before = words()

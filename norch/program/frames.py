@@ -1,10 +1,10 @@
-"""Frames: which code of Python runs while a function is recorded, and what of it cannot be repeated.
+"""Frames: the Python code that runs while a function is recorded, and calls in it that cannot be repeated.
 
-Code is of one of these kinds, by its file:
+Code is classified by its file:
 
-    trusted  norch's own, NumPy's, and that of modules that only report: what it reads is not looked at
-    layers   norch's modules, schedules and other objects that programs hold: its names are those of their attributes
-    library  Python's own: as trusted if norch or trusted code calls it, else as the user's
+    trusted  norch's own, NumPy's, and modules that only report: what it reads is not examined
+    layers   norch's modules, schedules and other objects that programs hold: reads attributes of the same names
+    library  Python's own: like trusted if norch or trusted code calls it, else like user
     user     everything else
 """
 
@@ -55,10 +55,10 @@ TRUSTED, LAYERS, LIBRARY, USER = range(4)
 _WARN = (_warnings.warn, _warnings.warn_explicit)
 _EXCEPTION = (sys.exc_info, getattr(sys, "exception", sys.exc_info))
 
-# Recordings are for one of the first two; the others say whether a function is recorded.
+# A recording depends on the first two; the others reveal whether a function is recorded.
 _MODES = ("is_grad_enabled", "get_default_dtype", "is_compiling", "is_dynamo_compiling", "is_exporting", "is_tracing")
 
-# {function in C of a module that is trusted otherwise: what is refused}
+# {function in C of an otherwise trusted module: why it is refused}
 _REFUSED = {
     "io.open": _FILE, "_io.open": _FILE, "_io.open_code": _FILE, "numpy.fromfile": _FILE, "builtins.input": _FILE,
     "_pickle.load": _UNPICKLES, "_pickle.loads": _UNPICKLES,
@@ -71,7 +71,7 @@ _REFUSED = {
                     "it asks for the weak references to an object; pass what depends on that as an argument"),
     "_thread._count": "it counts threads; pass what depends on that as an argument",
 }  # fmt: skip
-# {file of code that is not looked at: {function that reads more than its arguments: what is refused}}
+# {file of trusted code: {function that reads more than its arguments: why it is refused}}
 _REFUSED_FUNCTIONS = {
     f"{os.sep}numpy{os.sep}": dict.fromkeys(
         "geterr getbufsize geterrcall geterrobj get_printoptions array2string array_repr array_str "
@@ -94,7 +94,7 @@ _REFUSED_FUNCTIONS = {
 
 @lru_cache(maxsize=4096)
 def kind_of(file: str) -> int:
-    """The kind of code of a file."""
+    """The class of the code in a file."""
     if file.startswith(PACKAGE):
         return LAYERS if file.startswith(LAYERS_FILES) else TRUSTED
     if file.startswith("<frozen"):
@@ -107,13 +107,13 @@ def kind_of(file: str) -> int:
 
 
 class Frames:
-    """called_from  {id of code of Python's library: file and line of the user's that called it}
+    """called_from  {id of code of Python's library: file and line of the user's code that called it}
     codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
     loggers   those that the code calls or looks up
-    warns     whether a warning is given; reads_exception: whether the code asks for the exception that the caller of
-              the function handles
+    warns     whether a warning is given; reads_exception: whether the code asks for the exception that the
+              function's caller handles
     settings  {function of norch that was called without arguments: its result}
-    refusal   (text, file, line) of the first call that cannot be repeated; None: there was none
+    refusal   (text, file, line) of the first call that cannot be repeated, or None
     """
 
     def __init__(self) -> None:
@@ -125,12 +125,12 @@ class Frames:
         self.warns = self.reads_exception = False
         self._handled: Any = None
         self._before: Any = None
-        self._tensors: set[tuple[int, str]] = set()  # code and local variables that were tensors of norch's own class
-        self._not_tensors: set[tuple[int, str]] = set()  # and those that were something else
+        self._tensors: set[tuple[int, str]] = set()  # code and local variables that were plain tensors
+        self._not_tensors: set[tuple[int, str]] = set()  # those that were something else
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """For the run of the function: the code of this thread is noted."""
+        """A context in which the code of this thread is noted."""
         before = self._before = sys.getprofile()
         self._handled = sys.exc_info()[1]
         sys.setprofile(self._note)
@@ -187,7 +187,7 @@ class Frames:
             self.refusal = (reason, *_user_line(frame))
 
     def _note_logger(self, frame: Any, result: Any) -> None:
-        """Notes a logger that code outside logging calls, as a method, an adapter or a function of the module."""
+        """Notes a logger that code outside logging calls, by a method, an adapter or a function of the module."""
         if kind_of(frame.f_back.f_code.co_filename) < LIBRARY:
             return
         logging = sys.modules["logging"]
@@ -197,7 +197,7 @@ class Frames:
         self.loggers.update(logger for logger in (owner, result) if is_a(logger, logging.Logger))
 
     def _note_locals(self, frame: Any, code: CodeType) -> None:
-        """Notes what local variables are that are bound once."""
+        """Notes the types of local variables that are bound once."""
         names = reads_of(code).of_locals
         if names:
             values = frame.f_locals
@@ -207,19 +207,19 @@ class Frames:
                     (self._tensors if is_tensor else self._not_tensors).add((id(code), name))
 
     def attributes_of_locals(self, code: CodeType) -> Iterator[tuple[bool, bool, str, int]]:
-        """Attributes that are read of local variables: whether of tensors, of something else, name and line."""
+        """(whether of tensors, whether of others, name, line) of attributes that are read from local variables."""
         for local, attributes in reads_of(code).of_locals.items():
             key = (id(code), local)
             for name, line in attributes.items():
                 yield key in self._tensors, key in self._not_tensors, name, line
 
     def place_of(self, code: CodeType, line: int) -> tuple[str, int]:
-        """Where code reads something: for Python's library the line of the user's that called it."""
+        """Where code reads something; for Python's library, the user's line that called it."""
         return self.called_from.get(id(code), (code.co_filename, line))
 
     def _note_setting(self, frame: Any, code: CodeType, result: Any) -> None:
-        """Notes a function of norch, or a method of one of its objects, that code outside it has called without
-        arguments, and that gave a number or a text."""
+        """Notes a function of norch, or a method of its objects, that other code called without arguments and that
+        returned a number or text."""
         if (
             not is_a(result, (bool, int, float, str, DType, Device))
             or not code.co_filename.startswith(PACKAGE)
@@ -257,7 +257,7 @@ def _kind_here(frame: Any) -> int:
 
 
 def _collects_garbage(frame: Any) -> bool:
-    """Whether a frame is that of one of gc.callbacks, or called by it."""
+    """Whether a frame belongs to gc.callbacks or is called by one."""
     codes = [getattr(callback, "__code__", None) for callback in gc.callbacks]
     while frame is not None and frame.f_code not in codes:
         frame = frame.f_back
@@ -265,7 +265,7 @@ def _collects_garbage(frame: Any) -> bool:
 
 
 def _user_line(frame: Any) -> tuple[str, int]:
-    """File and line of the first caller that is the user's."""
+    """File and line of the innermost caller in the user's code."""
     first = frame
     while frame is not None and kind_of(frame.f_code.co_filename) != USER:
         frame = frame.f_back
@@ -282,7 +282,7 @@ def _refused_function(code: CodeType) -> str | None:
 
 
 def _reads_for_user(frame: Any) -> bool:
-    """Whether a file is read for the user by a function that loads: load() of norch or NumPy, linecache."""
+    """Whether a file is read by a function whose purpose is loading: load() of norch or NumPy, linecache."""
     while frame is not None and (kind := kind_of(frame.f_code.co_filename)) < LIBRARY or kind == LIBRARY:
         if frame.f_code.co_filename.startswith(("<frozen importlib", *REPORTING_FILES)):
             return False
@@ -303,16 +303,16 @@ def _makes_thread(frame: Any) -> bool:
 
 
 def _may_not_wait(function: Any, frame: Any) -> bool:
-    """Whether a call of a lock's acquire() has arguments, so that its result may be False."""
+    """Whether a lock's acquire() has arguments, so that it may return False."""
     if type(function.__self__).__module__ != "_thread" or frame.f_code.co_name == "_is_owned":
-        return False  # Condition asks whether its own lock is held
+        return False  # Condition tests whether it holds its lock
     code, at = frame.f_code.co_code, frame.f_lasti
     name = dis.opname[code[at]]
     return code[at + 1] > 0 if name in ("CALL", "CALL_FUNCTION", "CALL_METHOD") else name.startswith("CALL")
 
 
 def what_is_read(function: Any) -> str | None:
-    """What a builtin function reads that no guard can compare; None: nothing."""
+    """What a builtin function reads that no guard can compare, or None."""
     owner, name = getattr(function, "__self__", None), function.__name__
     if is_a(owner, ModuleType) or owner is None:
         module = owner.__name__ if owner is not None else str(getattr(function, "__module__", ""))
@@ -340,7 +340,7 @@ def what_is_read(function: Any) -> str | None:
         return f"it reads the clock ({name})" if name in ("now", "utcnow", "today") else None
     if kind == "_io" and name.startswith(("read", "get")):
         return _FILE
-    modules = {str(cls.__module__) for cls in type(owner).__mro__}  # also of cProfile.Profile and pickle.Unpickler
+    modules = {str(cls.__module__) for cls in type(owner).__mro__}  # also cProfile.Profile and pickle.Unpickler
     if "_lsprof" in modules:
         return _PROFILE
     if "_pickle" in modules and name in ("load", "find_class"):

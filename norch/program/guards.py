@@ -1,12 +1,14 @@
-"""Guards: every Python value that a recorded function read is compared before a replay, or the function is refused.
+"""Guards: every Python value that a recorded function read is compared before a replay; if it cannot be, the function
+is refused.
 
     Frames           Guards.collect()            Walk                           Containers           C
-    code that ran,   variables that this code    goes along what these hold:    entries of lists,    compares rows
+    code that ran,   variables that this code    follows what these hold:       entries of lists,    compares rows
     calls in C    -> names, arguments, hooks  -> attributes that the code    -> dicts, arrays:    -> before each
     (frames.py)      and loggers (this file)     names (walk.py)                rows                 replay
                                                                                 (containers.py)      (conditions.py)
 
-A row is one comparison: a container, a key, and the value that was found there. What cannot be compared raises Refused.
+A row is one comparison: a container, a key, and the value found there. Refused is raised for values that cannot be
+compared.
 """
 
 from __future__ import annotations
@@ -37,19 +39,19 @@ from .written import Written
 _REPORTS = frozenset(("level", "disabled", "propagate", "parent", "handlers", "filters", "disable", "_disable"))
 _HOOKS = offset_of(NodeBase.__dict__["hooks"])
 _OF_SETTINGS = (bool, int, float, str, tuple, list, dict, set, frozenset, type(None))
-_UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions", "retains_grad"))  # of tensors and their nodes
+_UNSEEN = frozenset(("_version", "_base", "_is_view", "next_functions", "retains_grad"))  # of tensors and nodes
 
 
 class Guards(Walk):
-    """See the head of the file. collect() fills the lists of Walk."""
+    """See the top of the file. collect() fills the lists of Walk."""
 
     # ---- from what ran -------------------------------------------------------------------------------------------
 
     def collect(
         self, function: Any, arguments: Iterable[Any], walked: dict[Node, list[Any] | None], is_joint: bool
     ) -> None:
-        """Finds the guards. walked: the nodes from before the function that backward() went through, and their hooks.
-        Raises Refused, or ComputedNames if they must be found again with computes_names."""
+        """Finds the guards. walked: older nodes that backward() went through, and their hooks. Raises Refused, or
+        ComputedNames if the guards must be found again with computes_names."""
         self._note_names()
         for name in _UNSEEN & self.names:
             raise Refused(f"it reads {name} of a tensor, which a replay does not set", self._place_of_name(name))
@@ -79,7 +81,7 @@ class Guards(Walk):
         self.guard_attributes_of_tensors()
 
     def guard_attributes_of_tensors(self) -> None:
-        """Guards attributes that programs give to tensors, when all names are known."""
+        """Guards attributes that programs gave to tensors, once all names are known."""
         lacking = self.reads_optional_attributes or any(not hasattr(Tensor, name) for name in self._of_tensors)
         for x in self.tensors:
             if (x.__dict__ or lacking) and (id(x.__dict__), True) not in self._seen:
@@ -88,7 +90,7 @@ class Guards(Walk):
         self._walk()
 
     def _guard_reports(self, place: Place | None) -> None:
-        """Guards the levels, handlers and filters that decide whether loggers and warnings do something."""
+        """Guards the levels, handlers and filters that decide whether loggers and warnings act."""
         for logger in self._frames.loggers:
             self._reach(logger, place)
             self._reports(logger.manager, place)
@@ -116,7 +118,7 @@ class Guards(Walk):
                         self._reports(inner, place)
 
     def _guard_hooks(self, node: Node, hooks: list[Any] | None, place: Place | None, is_joint: bool) -> None:
-        """Guards the hooks of a node: each change makes a new list. C compares those of leaves (nr_used), but for
+        """Guards a node's hooks: each change makes a new list. C compares those of leaves (nr_used), except in
         recordings of two parts."""
         if is_joint or type(node) is not Leaf:
             self._row(place, node, FIELD, _HOOKS, hooks)
@@ -128,7 +130,7 @@ class Guards(Walk):
                 self._reach(called, place_of_function(called) or place)
 
     def _check_argument(self, x: Any, is_joint: bool) -> None:
-        """Refuses reads of a tensor for which another call passes a different one."""
+        """Refuses reads of a tensor that may be another one in each call."""
         if "grad" in self.names and x._grad is not None and (is_joint or not x.requires_grad):
             raise Refused("it reads .grad of an argument", self._place_of_name("grad"))
         read = [name for name in x.__dict__ if self.reads_optional_attributes or name in self.names]
@@ -203,8 +205,8 @@ class Guards(Walk):
                     self._item(inbuilt, read.name, value, place)
                     if type(value) is BuiltinFunctionType and value.__name__ == read.name:
                         self.asks_for_ids |= value in IDS
-                        continue  # bytecode.py has what is read by name
-            else:  # with the function
+                        continue  # read by name: see bytecode.py
+            else:  # guarded with the function
                 continue
             self._follow(value, read, place)
         if reads.modules_by_text:
@@ -221,7 +223,7 @@ class Guards(Walk):
             self._read_texts(variables, reads.texts, place_of(code.co_firstlineno))
 
     def _find_functions(self) -> None:
-        """Adds functions that ran but were not found by the walk, because no variable or attribute holds them."""
+        """Adds functions that ran but that no variable or attribute reaches."""
         inner: set[int] = set()
         for _, code, _, _, _ in self._frames.reads():
             note_inner(code, inner)
@@ -240,4 +242,6 @@ class Guards(Walk):
         for code in codes:
             if id(code) not in self._functions and code.co_freevars:
                 place = (code.co_filename, code.co_firstlineno)
-                raise Refused(f"the variables of {code.co_name} are not found, as it is gone after the call", place)
+                raise Refused(
+                    f"the variables of {code.co_name} cannot be found, as it no longer exists after the call", place
+                )

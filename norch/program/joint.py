@@ -1,16 +1,16 @@
-"""The nodes of compiled functions: each call of one is a single node of the graph.
+"""Graph nodes of compiled functions: each call is a single node.
 
-A function whose results require grad is recorded in two parts: forward, the calls that the function makes, and
-backward, the calls of its gradient when backward() first reaches it. TracedNode is the node of the call that is
-recorded; it walks the graph that the function made. ReplayedNode is the node of a replayed call; it keeps the
-arguments, and the memory through which the forward part passes values to the backward part. If that is not enough (a
-derivative of the derivative, a second walk, gradients of other results than before), it calls the function again, as a
-checkpoint does, or raises if that would give another result.
+A function whose results require grad is recorded in two parts: the calls of the function, and the calls of its gradient
+when backward() first reaches it. TracedNode is the node of the recorded call; it walks the graph that the function
+made. ReplayedNode is the node of a replayed call; it keeps the arguments, and the memory through which the forward part
+passes values to the backward part. If these do not suffice (for a second derivative, a second backward pass, or
+gradients of other results than before), it calls the function again, as a checkpoint does, or raises if that would give
+another result.
 
-The node has an edge for each gradient that the function's own graph would bring to an earlier node, in the same order
-(region()), so that gradients are added up, and hooks called, as without it. Where that is not enough the node stands
-aside: its edges lead to the results of the function's own graph. It does before a walk that is recorded itself, since
-that leads into this graph, and a later walk goes through it once only so.
+The node has an edge for each gradient that the function's own graph would pass to an earlier node, in the same order
+(region()), so that gradients are accumulated and hooks called as without it. If that does not suffice, the node stands
+aside: its edges lead to the results of the function's own graph. It does so before a backward pass that is itself
+recorded, as that leads into this graph; a later pass can go through the graph only once.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ _HAS_HOOKS = (
     "it has hooks that gradients of its own tensors go through; register them on its parameters, arguments or results, "
     "or compile the modules before and after them"
 )
-_MOST_APART = 8  # gradients that a node that is no leaf gets one by one
+_MOST_APART = 8  # edges of a non-leaf node beyond which its gradients are not passed separately
 _AGAIN = "a gradient that is differentiated, or a second backward(), calls the function again, and it"
 _KEEP = "do so before that changes, or call the function without compile"
 
 
 class _Result(Output):
-    """The Output of a result from which another result was computed. Gradients of that one do not pass through this
-    node, so that hooks and walks to it take the function's own node."""
+    """The Output of a result from which another result was computed. That one's gradients do not pass through this
+    node, so hooks and walks to it use the function's own node."""
 
     __slots__ = ()
 
@@ -66,23 +66,23 @@ class _Result(Output):
 
 
 class TracedFunction:
-    """A function, and what its trace found: shared by the node of the traced call and the nodes of its replays.
+    """A function and what its trace found; shared by the traced call's node and the nodes of its replays.
 
     in_tree     the structure of the arguments (tree.py)
     widen       called with results whose gradients are wanted; returns all such so far
-    leave       called with a reason if its calls had better not be recorded
-    outputs     positions of the results that get gradients; metas: meta tensors of these and of `needed`
+    leave       called with a reason if its calls should not be recorded
+    outputs     positions of results that get gradients; metas: meta tensors of these and of `needed`
     inner       those of them from which others were computed
     edges       where each gradient goes: the position of an argument, or a node shared by all calls
-    reached     for each output, the numbers of the edges that its gradient reaches
+    reached     for each output, the indices of the edges that its gradient reaches
     needed      for each output, the positions of results that its gradient reads
-    apart       for each output, those that backward() may go through after it, as their graphs share no node that it
+    apart       for each output, those that may be differentiated after it, as their graphs share no node that it
                 frees; empty if there are none
-    twins       {position of a result: the first of the same object}
-    severed     positions of results that share memory with others, or with tensors from before the call: a write to
-                one would not change the history of the others
-    draws       by how much a call advances each generator of random numbers
-    casts       the setting of autocast
+    twins       {position of a result: the first position of the same object}
+    severed     positions of results that share memory with others, or with older tensors: a write to one would not
+                change the history of the others
+    draws       by how much a call advances each random generator
+    casts       the autocast setting
     """
 
     def __init__(
@@ -109,8 +109,9 @@ class TracedFunction:
     def as_one_node(
         self, recording: Any, leaves: tuple[Any, ...], results: list[Any], edges: list[Any], start: int, finish: Any
     ) -> list[Any] | str | None:
-        """The results of the traced call with a TracedNode in place of the graph that it made; a text: why that cannot
-        be; None: it made none. edges: those of the arguments before the call; start: the sequence number then."""
+        """The results of the traced call, with a TracedNode in place of their graph; a text if that is not possible,
+        None if there is no graph. edges: those of the arguments before the call; start: the sequence number at that
+        time."""
         nodes = [gradient_edge(x) for x in results]
         inside, leading = region([node for node in nodes if node is not None], start)
         if not inside:
@@ -162,16 +163,16 @@ class TracedFunction:
         return outs
 
     def copy_twins(self, outs: list[Any]) -> None:
-        """Puts one object where results are the same."""
+        """Makes results that are the same object one object again."""
         for i, first in self.twins.items():
             outs[i] = outs[first]
 
     def by_output(self, g: Any) -> dict[int, Any]:
-        """{position of a result: the gradient that has arrived}."""
+        """{position of a result: its gradient}."""
         return {self.outputs[i]: grad for i, grad in g.items()} if isinstance(g, Outputs) else {self.outputs[0]: g}
 
     def call_again(self, node: ReplayedNode) -> tuple[list[Any], set[Node]]:
-        """The results of a replayed call, by calling the function with its random numbers, and the nodes of their
+        """The results of a replayed call, by calling the function with the same random numbers, and the nodes of their
         graph."""
         args, kwargs = rebuild(self.in_tree, iter(node.leaves))
         written, start = lib.norch_written_tensors(node.replay.recording), next_seq()
@@ -187,12 +188,11 @@ class TracedFunction:
         roots = [gradient_edge(outs[i]) for i in self.outputs]
         inside, leading = region([root for root in roots if root is not None], start)
         if None in roots or not {edge for _, edge in leading} <= set(node.edges):
-            raise Error(f"{node.name()}: {_AGAIN} has another graph than in the call; {_KEEP}")
+            raise Error(f"{node.name()}: {_AGAIN} has a different graph than before; {_KEEP}")
         return outs, inside
 
     def only_reached(self, gradients: Sequence[Any], grads: dict[int, Any]) -> tuple[Any, ...]:
-        """gradients, one an edge, with None for an edge that the gradients of these outputs do not reach, as in a
-        walk."""
+        """gradients, one for each edge, with None for edges that the gradients of these outputs do not reach."""
         if len(grads) == len(self.outputs):
             return tuple(gradients)
         reached = frozenset().union(*(self.reached[i] for i in grads))
@@ -208,13 +208,13 @@ class TracedFunction:
 
 
 def _defined(hook: Any) -> str:
-    """Where a hook is defined, as a line; empty if it is not of Python."""
+    """The line where a hook is defined; empty if it is not a Python function."""
     code = getattr(getattr(hook, "__func__", hook), "__code__", None)
     return "" if code is None else f"\n  at {code.co_filename}:{code.co_firstlineno}"
 
 
 def _saved_by(node: Node) -> Iterator[Tensor]:
-    """The tensors that a node saved."""
+    """The tensors saved by a node."""
     for value in getattr(node, "_saved", None) or ():
         for x in value.tensors() if is_a(value, TensorHolder) else (value,):
             if is_tensor(x):
@@ -226,8 +226,8 @@ def _shares_any(x: Any, others: list[Tensor]) -> bool:
 
 
 def _few_apart(leading: list[tuple[Node, Node]]) -> list[tuple[Node | None, Node]]:
-    """The edges (region()) with one, of no node, in place of those to a node that is no leaf and gets many gradients,
-    such as the regions of a sequence that is read step by step: apart they would take the memory of the whole each."""
+    """The edges (region()), with a single one, of no node, for all edges to a non-leaf node with many, such as the
+    slices of a sequence that is read step by step: separate gradients would each be as large as the whole."""
     counts = Counter(edge for _, edge in leading if type(edge) is not Leaf)
     few: list[tuple[Node | None, Node]] = [(node, edge) for node, edge in leading if counts[edge] <= _MOST_APART]
     return few + [(None, edge) for edge, count in counts.items() if count > _MOST_APART]
@@ -235,7 +235,7 @@ def _few_apart(leading: list[tuple[Node, Node]]) -> list[tuple[Node | None, Node
 
 @contextmanager
 def _generators_at(start: list[tuple[Any, int, int]]) -> Iterator[None]:
-    """Sets generators of random numbers to these positions, and restores them afterwards."""
+    """Sets random generators to these positions, and restores them at the end."""
     before = [(state, state[0], state[1]) for state, _, _ in start]
     try:
         for state, seed, counter in start:
@@ -247,8 +247,8 @@ def _generators_at(start: list[tuple[Any, int, int]]) -> Iterator[None]:
 
 
 class State:
-    """The tensors from before a recording that its calls read and write, such as a running average that a result
-    depends on. keep() is called before each replay; values: (tensor, its value then)."""
+    """Older tensors that a recording's calls read and write, such as a running average that a result depends on. keep()
+    is called before each replay; values: (tensor, its value then)."""
 
     def __init__(self) -> None:
         self.tensors: tuple[Any, ...] = ()
@@ -262,8 +262,8 @@ class State:
 
 @contextmanager
 def _restored(written: tuple[Any, ...], before: list[tuple[Any, Any]]) -> Iterator[None]:
-    """Gives tensors the values of `before`, and all that are written to, such as running statistics, their present ones
-    afterwards."""
+    """Sets tensors to the values of `before`. At the end restores all tensors that are written to, such as running
+    statistics."""
     with no_grad():
         kept = [(x, x.clone(), version_counter_of(x)[0]) for x in written]
         for x, value in before:
@@ -275,15 +275,15 @@ def _restored(written: tuple[Any, ...], before: list[tuple[Any, Any]]) -> Iterat
             for x, value, version in kept:
                 if version_counter_of(x)[0] == version:
                     continue
-                if x.equal(value):  # what was saved of it is that of the call
+                if x.equal(value):  # the value that was saved is that of the call
                     version_counter_of(x)[0] = version
                 else:
                     x.copy_(value)
 
 
 class _CallNode(Node):
-    """The node of a call. leaves: its arguments, flat; generators: where its random numbers began; arrived: the outputs
-    whose gradients the last walk brought; left: those whose graphs no walk has freed; None: all."""
+    """The node of a call. leaves: its flat arguments; generators: the positions of the random generators before it;
+    arrived: the outputs with gradients in the last pass; left: those whose graphs no pass has freed, None for all."""
 
     __slots__ = ("arrived", "generators", "leaves", "left")
     is_whole = True
@@ -297,7 +297,7 @@ class _CallNode(Node):
         return "CompiledFunctionBackward"
 
     def note(self, traced: TracedFunction, arrived: dict[int, Any]) -> None:
-        """Notes a walk. Raises Error for an output whose graph is freed."""
+        """Notes a backward pass. Error for an output whose graph was freed."""
         if self.left is not None:
             if not self.left.issuperset(arrived):
                 raise freed(self)
@@ -305,7 +305,8 @@ class _CallNode(Node):
         self.arrived = tuple(arrived)
 
     def frees_all(self, traced: TracedFunction) -> bool:
-        """Whether the walk that ends frees the last graph of an output, as in a walk through the function's own."""
+        """Whether the pass that ends freed the last output's graph, as a pass through the function's own graph
+        would."""
         arrived, self.arrived = self.arrived, ()
         if not traced.apart or not arrived:
             return True
@@ -318,13 +319,13 @@ class _CallNode(Node):
 
 
 class TracedNode(_CallNode):
-    """The node of a call that is recorded.
+    """The node of a call that is being recorded.
 
-    sources         the node that each edge comes from in the graph that the function made
-    outs            its results, in the graph that it made; None: freed
+    sources         the node that each edge comes from in the function's graph
+    outs            the results in the function's graph; None: freed
     aside           whether its edges lead to that graph
     finish          called with this node and its results when both parts are recorded
-    gradients       what the backward part gives, one an edge; None: it is not recorded
+    gradients       the results of the backward part, one for each edge; None: not recorded
     differentiated  the results whose gradients the backward part takes; grad_outputs: these gradients
     """
 
@@ -372,20 +373,20 @@ class TracedNode(_CallNode):
         resumed = self.gradients is None and lib.norch_record_resume(self.recording)
         outer = here.trace
         if resumed:
-            # modules that are called here are guarded as they are now
+            # modules called here are guarded in their current state
             here.trace, traced.trace.modules = traced.trace, {}
         try:
             roots = [(gradient_edge(self.outs[i]), grad) for i, grad in grads.items()]
             with traced.trace.frames.noted() if resumed else nullcontext():
                 gradients = walk_apart(self.edges, roots, True, False, self.sources)
         except BaseException as error:
-            self.finish = None  # half a gradient is not recorded
+            self.finish = None  # do not record half a gradient
             if not isinstance(error, Error) or len(arrived) == len(grads):
                 raise
             if resumed:
                 lib.norch_record_suspend(self.recording)
             resumed, roots = False, [(gradient_edge(self.outs[i]), grad) for i, grad in arrived.items()]
-            gradients = walk_apart(self.edges, roots, True, False, self.sources)  # what was asked for has one, perhaps
+            gradients = walk_apart(self.edges, roots, True, False, self.sources)  # what was asked for may have one
         finally:
             here.trace = outer
             if resumed:
@@ -417,8 +418,8 @@ class TracedNode(_CallNode):
         return gradient_edge(self.outs[self.traced.outputs[index]])
 
     def release(self) -> None:
-        """Frees the graph, and all memory that only the gradient needs, when no result is left that backward() may
-        still go through."""
+        """Frees the graph, and memory that only the gradient needs, when no result is left that can be
+        differentiated."""
         if not self.frees_all(self.traced):
             return
         outs, finish, self.outs, self.finish, self.sources = self.outs, self.finish, None, None, []
@@ -436,7 +437,7 @@ class TracedNode(_CallNode):
         self.leaves, self.gradients, self.grad_outputs = (), (), ()
 
     def __del__(self) -> None:
-        with suppress(Exception):  # a user's thread, or the end of the interpreter
+        with suppress(Exception):  # in a thread of the user, or at interpreter exit
             self.arrived = ()
             self.release()
 
@@ -448,7 +449,7 @@ class ReplayedNode(_CallNode):
     """The node of a call that was replayed.
 
     arena    the memory of the forward part; used: whether the backward part has overwritten it
-    outs    the results of the function called again, where the edges lead to their graph; else None
+    outs    the results of calling the function again if the edges lead to their graph, else None
     state   the values of State before the call
     counts  {position of a result that a gradient reads: its version counter}
     """
@@ -479,18 +480,18 @@ class ReplayedNode(_CallNode):
         if self.replay is None or self.outs is not None:
             return
         self.replay.traced.leave(_DIFFERENTIATED)
-        with suppress(Error):  # propagate() raises it, if the walk comes here
+        with suppress(Error):  # propagate() raises it if the pass gets here
             self.stand_aside()
 
     def stand_aside(self) -> bool:
-        """Calls the function again, and makes the edges lead to its graph. Its sequence numbers are put before the
-        node's, as if it had been made in the call; False: it has nodes of which that is not known to be right."""
+        """Calls the function again and redirects the edges to its graph. Its nodes get sequence numbers just before
+        this node's, as if they had been made in the call. False if it has nodes for which this may be wrong."""
         start = next_seq()
         outs, inside = self.replay.call_again(self)
         count = next_seq() - start
         if not all(isinstance(node, (OpNode, ViewWrite, Constant, Output)) for node in inside):
             return False
-        counters: dict[int, Any] = {}  # of the saved tensors that the function itself made and wrote
+        counters: dict[int, Any] = {}  # of saved tensors that the function made and wrote to
         written = {id(version_counter_of(x)) for x in lib.norch_written_tensors(self.replay.recording)}
         for node in inside:
             for x in _saved_by(node):
@@ -512,7 +513,7 @@ class ReplayedNode(_CallNode):
             self.replay.traced.leave(_HOOKED)
             if not self.stand_aside():
                 raise Error(
-                    f"{self.name()}: result {at} has no gradient of its own here, as another one is computed from it; "
+                    f"{self.name()}: result {at} has no separate gradient, as another result depends on it; "
                     "call the function without compile"
                 )
         assert self.outs is not None
@@ -520,25 +521,25 @@ class ReplayedNode(_CallNode):
 
     def release(self) -> None:
         if self.replay is not None and self.replay.traced.apart and not self.frees_all(self.replay.traced):
-            self.arena, self.used = None, True  # a walk from here on calls the function again
+            self.arena, self.used = None, True  # later passes call the function again
             return
         self.replay = self.arena = self.outs = None
         self.leaves, self.state, self.counts = (), [], {}
 
 
 class _FreshGradients(ReplayedNode):
-    """The gradients are in memory of their own."""
+    """A node whose gradients are in newly allocated memory."""
 
     __slots__ = ()
     shares_grad = False
 
 
 class JointReplay:
-    """What replays of a recording in two parts do beside its calls.
+    """What replays of a two-part recording do besides its calls.
 
     differentiated  as in TracedNode
     needed     positions of results that gradients read
-    returned   of each gradient, its number among those that the backward part returns, or None
+    returned   for each gradient, its index among those that the backward part returns, or None
     """
 
     def __init__(self, traced: TracedFunction, recording: Any, node: TracedNode, outs: list[Any], state: State):
@@ -554,8 +555,8 @@ class JointReplay:
         self.node_class = _FreshGradients if all(isinstance(at, int) and at == -1 for at in places) else ReplayedNode
 
     def attach(self, outs: Any, leaves: tuple[Any, ...]) -> None:
-        """Gives results, and the arena behind them, their history."""
-        node = _new(self.node_class)  # with a number, and no hooks
+        """Gives results, and the arena with their memory, a history."""
+        node = _new(self.node_class)  # with a number, without hooks
         node.edges = tuple([gradient_edge(leaves[to]) if type(to) is int else to for to in self.traced.edges])
         node.replay, node.leaves, node.arena, node.used, node.outs = self, leaves, outs[-1], False, None
         node.arrived, node.left = (), None
@@ -567,7 +568,7 @@ class JointReplay:
         self.traced.set_history(node, outs)
 
     def gradients(self, node: Any, grads: dict[int, Any]) -> tuple[Any, ...]:
-        """The gradients of a call, by a replay of the backward part if that is possible."""
+        """The gradients of a call, by replaying the backward part if possible."""
         traced, differentiated = self.traced, self.differentiated
         if not mode.enabled and not node.used:
             if len(grads) <= len(differentiated) and all(i in differentiated for i in grads):
@@ -586,7 +587,7 @@ class JointReplay:
         )
 
     def call_again(self, node: ReplayedNode) -> tuple[list[Any], set[Node]]:
-        """TracedFunction.call_again(); Error if the function would compute something else than in the call."""
+        """TracedFunction.call_again(); Error if the function would compute another result now."""
         with enable_grad():  # as in the call
             answer = lib.norch_computes_again(self.recording, node.leaves, node.seq)
         if isinstance(answer, str):

@@ -1,4 +1,4 @@
-"""Program: a recording, printed call by call."""
+"""Program: a recording that prints its calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .tree import LEAF
 
 _ROWS = listed(lib.norch_op_name)
 _OPTIMIZERS = listed(lib.norch_optim_name)
-# The families of csrc/core/backend.h, and the kinds of those that have some.
+# The families of csrc/core/backend.h, with the names of their kinds.
 _FAMILIES: list[tuple[str, Any]] = [
     ("pointwise", _ROWS),
     ("reduction", _ROWS),
@@ -47,12 +47,12 @@ class _Row(NamedTuple):
     """A call of a program.
 
     where     "file:line" of the program that made it
-    is_dead   nobody reads its result, and no replay runs it
-    number    its place in the order in which the calls were recorded
-    follows   it belongs to the chain of the call before
+    is_dead   nothing reads its result, so replays skip it
+    number    its position in recording order
+    follows   whether it belongs to the previous call's chain
     graph     the number of its CUDA graph, or 0
-    layer     the number of the call with which its layer begins, or -1
-    stored    the result of its layer is stored for calls that are in none
+    layer     the number of the first call of its layer, or -1
+    stored    whether the layer's result is stored for calls outside it
     """
 
     operation: str
@@ -68,8 +68,8 @@ class _Row(NamedTuple):
 
 
 class Program:
-    """A recording: its calls, in order, and its memory. Printed, a line a call; a bar joins those of a chain, and
-    the calls of a layer name the first of them.
+    """A recording: its calls in order, and its memory. Prints a line for each call; a bar joins the calls of a chain,
+    and the calls of a layer name its first call.
 
     >>> x = norch.ones(3)
     >>> double = norch.capture(lambda x: x + x)
@@ -83,17 +83,18 @@ class Program:
     def __init__(self, recording: Any, in_tree: Any, out_tree: Any, function: Callable[..., Any]):
         self.recording, self.in_tree, self.out_tree = recording, in_tree, out_tree
         self._name = getattr(function, "__name__", "function")
-        self.joint: Any = None  # of a recording in two parts: joint.JointReplay
-        self.trace: Any = None  # until it is replayed: what Python noted
+        self.joint: Any = None  # for a recording in two parts: joint.JointReplay
+        self.trace: Any = None  # Python's notes, until it is replayed
         _, (positional, named), *casts = in_tree
         self.is_flat = not named[1] and not casts and all(part is LEAF for part in positional[1])
 
     def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
-        """(operation, dtype, sizes, "file:line") of each call that a replay runs."""
+        """(operation, dtype, sizes, "file:line") of each call of a replay."""
         return [row[:4] for row in self._live()]
 
     def chains(self) -> list[list[int]]:
-        """The calls, as places in calls(), that run together tile by tile: see "Fusion" in docs/capture_inside.md."""
+        """The calls, as indices into calls(), that run together tile by tile: see "Fusion" in
+        docs/capture_inside.md."""
         found: list[list[int]] = []
         for i, row in enumerate(self._live()):
             if row.follows:
@@ -103,8 +104,8 @@ class Program:
         return [chain for chain in found if len(chain) > 1]
 
     def layers(self) -> list[list[int]]:
-        """The calls, as places in calls(), that are one layer, on channels in blocks: see "Layers" in
-        docs/capture_inside.md. The others are folded into the first."""
+        """The calls, as indices into calls(), that form a layer with channels in blocks: see "Layers" in
+        docs/capture_inside.md. All are folded into the first."""
         found: dict[int, list[int]] = {}
         for i, row in enumerate(self._live()):
             if row.layer >= 0:
@@ -112,7 +113,7 @@ class Program:
         return list(found.values())
 
     def graphs(self) -> list[list[int]]:
-        """The calls, as places in calls(), that a CUDA device launches as one, from the third replay on."""
+        """The calls, as indices into calls(), that a CUDA device launches as one, from the third replay on."""
         found: dict[int, list[int]] = {}
         for i, row in enumerate(self._live()):
             if row.graph:
@@ -120,7 +121,7 @@ class Program:
         return list(found.values())
 
     def recorded(self) -> str:
-        """The calls as they were recorded, before chains were made of them, as text."""
+        """The calls as recorded, before fusion, as text."""
         rows = sorted(self._live(), key=lambda row: row.number)
         return self._text([row[:4] for row in rows], [""] * len(rows))
 
@@ -138,8 +139,8 @@ class Program:
         return rows
 
     def draw(self, path: str | os.PathLike[str]) -> None:
-        """Writes a picture of the calls to a file, with an arrow from each to those that read what it wrote: by
-        Graphviz (``dot``), in the format that the file's name ends with, or, where that is not installed, as .svg.
+        """Draws the calls, with an arrow from each to those that read its result. Graphviz (``dot``) writes any format
+        that the file's name ends with; without it, .svg only.
 
         >>> import os, tempfile
         >>> double = norch.compile(lambda x: x * 2 + 1)
@@ -155,17 +156,18 @@ class Program:
         draw(path, f"{self._name}: {len(live)} calls", self.calls(), links)
 
     def memory(self) -> dict[str, int]:
-        """Bytes of a replay: "temporary", intermediate results, which share addresses;
-        "kept", tensors that it leaves behind, such as gradients; "constant", numbers. "eager": the most that temporary
-        results take at a time where the function is not captured."""
+        """Bytes used by a replay: "temporary", intermediate results, which share memory; "kept", tensors that outlive
+        it, such as gradients; "constant", numbers. "eager": the most that temporary results take at once if the
+        function is not captured."""
         temporary, kept, constant, eager = lib.norch_program_memory(self.recording)
         return {"temporary": temporary, "kept": kept, "constant": constant, "eager": eager}
 
     def timed(self, seconds: tuple[float, ...]) -> str:
-        """The calls with what each of them took in a replay, and its share of all; a chain's stands at its first."""
+        """The calls with the time of each in a replay and its share of the total; a chain's is shown at its first
+        call."""
         total, rows = sum(seconds), []
         for took, row in zip(seconds, self._rows(), strict=True):
-            if not row.is_dead and (took or row.follows or row.layer >= 0):  # not of the gradient: backward() runs it
+            if not row.is_dead and (took or row.follows or row.layer >= 0):  # skips the gradient, which backward() runs
                 share = 100 * took / total if total else 0.0
                 within = row.follows or row.layer not in (-1, row.number)
                 time = f"{'|':>10} {'':>10}" if within else f"{1e6 * took:>10.2f} us {share:>5.1f} %"
@@ -190,7 +192,7 @@ class Program:
         return self._text([(call[0] + note, *call[1:]) for call, note in zip(calls, notes, strict=True)], marks)
 
     def _text(self, calls: list[tuple[str, str, tuple[int, ...], str]], marks: list[str]) -> str:
-        """A line a call; marks: in front of each, to show the chains."""
+        """A line for each call; marks: in front of each, to show the chains."""
         names, dtypes, shapes = ([column] for column in ("", "", ""))
         names += [name for name, *_ in calls]
         dtypes += [dtype for _, dtype, *_ in calls]

@@ -9,8 +9,8 @@ from .compiled import compile as compiled
 
 
 def compile(self: Module, *args: Any, **kwargs: Any) -> None:  # PyTorch's name
-    """Calls of the module go through norch.compile from here on, with these options: hooks of the module itself are
-    called around it. state_dict() stays what it was.
+    """Makes calls of the module go through norch.compile with these options. Hooks of the module itself are called
+    around it. state_dict() does not change.
 
     >>> model = norch.nn.Linear(2, 1)
     >>> model.compile()

@@ -1,4 +1,4 @@
-"""A recording as a picture: its calls, and arrows from each to those that read what it wrote."""
+"""Draws a recording: its calls, with arrows from each to those that read its result."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Call = tuple[str, str, tuple[int, ...], str]  # operation, dtype, sizes, "file:l
 Arrow = tuple[int, int]
 
 _LINE = 18  # pixels between two calls
-_STEP = 7  # and between two arrows beside each other
+_STEP = 7  # pixels between neighbouring arrows
 _LETTER = 7.3  # width of a letter
 
 
 def arrows(uses: list[tuple[Any, ...]]) -> list[Arrow]:
-    """(writer, reader) numbers of calls. uses: of each call (block, whether it is written) in turn."""
+    """(writer, reader) indices of calls. uses: for each call its (block, whether it is written) in turn."""
     result: dict[Arrow, None] = {}
     writer: dict[int, int] = {}
     for i, use in enumerate(uses):
@@ -32,12 +32,12 @@ def arrows(uses: list[tuple[Any, ...]]) -> list[Arrow]:
 
 
 def draw(path: str | os.PathLike[str], title: str, calls: list[Call], links: list[Arrow]) -> None:
-    """Writes the picture to a file: by Graphviz where it is installed, in any of its formats; else as SVG."""
+    """Writes the picture to a file: in any format if Graphviz is installed, else as SVG."""
     path = os.fspath(path)
     kind = os.path.splitext(path)[1][1:].lower()
     dot = shutil.which("dot")
     if dot is None and kind != "svg":
-        raise ArgumentError(f"draw: {path!r} is no .svg, and Graphviz, which draws other pictures, is not installed")
+        raise ArgumentError(f"draw: {path!r} needs Graphviz, which is not installed; only .svg does not")
     if dot is None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(svg(title, calls, links))
@@ -50,7 +50,7 @@ def draw(path: str | os.PathLike[str], title: str, calls: list[Call], links: lis
 
 
 def graph(title: str, calls: list[Call], links: list[Arrow]) -> str:
-    """The text that Graphviz reads."""
+    """The graph in Graphviz's language."""
     lines = ["digraph {", f'label="{_quoted(title)}"; labelloc=t; node [shape=box, fontname="monospace", fontsize=10];']
     for i, (name, dtype, sizes, where) in enumerate(calls):
         lines.append(f'{i} [label="{_quoted(f"{i + 1} {name}")}\\n{dtype} {sizes_text(sizes)}\\n{_quoted(where)}"];')
@@ -59,7 +59,7 @@ def graph(title: str, calls: list[Call], links: list[Arrow]) -> str:
 
 
 def svg(title: str, calls: list[Call], links: list[Arrow]) -> str:
-    """A line a call, and the arrows as arcs on the left of them, the long ones outside."""
+    """A line for each call, and the arrows as arcs to the left, long ones outside."""
     lanes = _lanes(links)
     left = _STEP * (max(lanes.values(), default=0) + 3)
     rows = [
@@ -88,7 +88,7 @@ def svg(title: str, calls: list[Call], links: list[Arrow]) -> str:
 
 
 def _lanes(links: list[Arrow]) -> dict[Arrow, int]:
-    """Where the vertical part of each arrow goes: short ones near the text, and none upon another."""
+    """The column of each arrow's vertical part: short ones near the text, without overlap."""
     taken: list[list[Arrow]] = []
     lanes: dict[Arrow, int] = {}
     for a, b in sorted(links, key=lambda link: (link[1] - link[0], link)):

@@ -1,5 +1,5 @@
-"""Settings of the process that code in C reads beside its arguments: those of decimals and of NumPy are compared where
-a recorded function reaches a value that may read them. PyTorch's tensors are refused."""
+"""Process settings that code in C reads besides its arguments. Those of decimal and NumPy are compared if a recorded
+function reaches a value that may read them. PyTorch's tensors are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _of_numpy(numpy: ModuleType) -> tuple[Any, ...]:
     return (*numpy.geterr().values(), numpy.geterrcall())
 
 
-# {top module of a value: the module that has its settings, and what gives them}
+# {top-level module of a value: the module of its settings, and the function that reads them}
 _SETTINGS = {
     "decimal": ("decimal", _of_decimal),
     "_decimal": ("decimal", _of_decimal),
@@ -36,7 +36,7 @@ class Settings(Containers):
         self._settings: set[str] = set()  # modules whose settings are compared
 
     def _note_settings(self, x: Any, place: Place | None) -> None:
-        """Guards the settings that a value may read, such as the precision of decimals."""
+        """Guards the settings that a value may read, such as decimal's precision."""
         top = _module_of(x).partition(".")[0]
         if is_pytorch("torch") and is_a(x, sys.modules["torch"].Tensor):
             raise Refused(f"{PYTORCH}; {HOLD}", place)
@@ -47,7 +47,7 @@ class Settings(Containers):
 
 
 def _module_of(x: Any) -> str:
-    """The module of a module, function or class, else of the class of x; no code of the program's runs."""
+    """The module of a module, function or class, else of x's class; runs no code of the program."""
     if is_a(x, ModuleType):
         return str(ModuleType.__getattribute__(x, "__dict__").get("__name__"))
     if type(x) is FunctionType or type(x) in IN_C:

@@ -1,4 +1,4 @@
-"""Which instruction of a code object takes what another one pushes on the stack, where no jump comes between."""
+"""Finds the instruction that takes a value which another one pushes on the stack, if no jump comes between."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 
-# {name of an instruction: how many values it pops, and pushes}
+# {instruction: (values popped, values pushed)}
 _EFFECTS = {
     **dict.fromkeys(
         "LOAD_CONST LOAD_SMALL_INT LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_NAME LOAD_DEREF LOAD_CLASSDEREF "
@@ -27,12 +27,12 @@ _EFFECTS = {
     "STORE_FAST_LOAD_FAST": (1, 1),
     "STORE_FAST_STORE_FAST": (2, 0),
 }
-# {name of an instruction: how many values it pops besides those that its argument counts}; it pushes one.
+# {instruction: values popped besides those that its argument counts}; it pushes one.
 _COUNTED = {
     "CALL": 2, "CALL_KW": 3, "CALL_FUNCTION": 1, "CALL_METHOD": 2, "CALL_FUNCTION_KW": 2,
     "BUILD_TUPLE": 0, "BUILD_LIST": 0, "BUILD_SLICE": 0, "BUILD_STRING": 0,
 }  # fmt: skip
-# {name of an instruction: where it moves the values at depths 1, 2, 3}
+# {instruction: where it moves the values at depths 1, 2, 3}
 _MOVES = {"ROT_TWO": (2, 1), "ROT_THREE": (3, 1, 2)}
 
 
@@ -50,7 +50,7 @@ def is_method(instruction: Any) -> bool:
 
 
 def effect(instruction: Any) -> tuple[int, int] | None:
-    """How many values an instruction pops and pushes; None: not known here."""
+    """The numbers of values that an instruction pops and pushes; None if unknown."""
     if instruction.opname == "LOAD_GLOBAL":
         return 0, 1 + is_method(instruction)
     if instruction.opname == "LOAD_ATTR":
@@ -63,8 +63,8 @@ def effect(instruction: Any) -> tuple[int, int] | None:
 
 
 def taken_by(instructions: list[Any], i: int) -> tuple[int, int] | None:
-    """The instruction that takes the value that instruction i leaves on top, and at which depth it finds it (1: on
-    top); None: a jump comes before, the value is copied, or an instruction is not known."""
+    """(the instruction that takes the value which instruction i leaves on top, the depth where it finds it, 1 for the
+    top). None if a jump comes first, the value is copied, or an instruction is unknown."""
     depth = 1
     for at in range(i + 1, len(instructions)):
         op = instructions[at]
@@ -86,7 +86,7 @@ def taken_by(instructions: list[Any], i: int) -> tuple[int, int] | None:
 
 
 def _moved(instruction: Any, depth: int) -> int | None:
-    """The depth of a value after an instruction that moves or copies values; None: it is copied."""
+    """The depth of a value after an instruction that moves or copies values; None if it was copied."""
     if instruction.opname == "SWAP":
         return {1: instruction.arg, instruction.arg: 1}.get(depth, depth)
     if instruction.opname == "COPY":

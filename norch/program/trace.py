@@ -1,23 +1,23 @@
-"""Trace: Python's notes while a function is recorded. C records the calls of the library (norch.Recording).
+"""Trace: Python's notes while a function is recorded. C records the library calls (norch.Recording).
 
-before_run, after_run  functions to call before and after each replay: they update hyper-parameters and step counts;
-                       after one that failed with the addresses of the hyper-parameters of those steps that were done
-watches                options of optimizers, as guards: before_run is called only if one has changed. None: always
+before_run, after_run  functions to call around each replay: they update hyper-parameters and step counts; after a
+                       failed replay after_run gets the addresses of the hyper-parameters of completed steps
+watches                options of optimizers, as guards: before_run is called only if one changed. None: always
 frames                 the Python code that ran
-guards                 conditions for a replay: the rows of conditions.py
-backward_guards        those for a replay of the backward part, where function and gradient are two parts
+guards                 conditions of a replay: the rows of conditions.py
+backward_guards        conditions of replaying the backward part, if function and gradient are two parts
 places                 {id of a container of guards: file and line that read it}; places_of_names: of attributes
-candidates             recordings of earlier calls with such arguments, whose guards held before this one
+candidates             recordings of earlier calls with such arguments, whose guards held before this call
 written                the places that the function writes to and does not read
-stores                 the tensors that it stores there, which each replay stores again
+stores                 the tensors that it stores there; each replay stores them again
 effects, appends       {name of a change there that a replay does not make: file and line}; appends: only appended to
-changes                {recording of an earlier call: the reason, seen in this call, that it cannot be replayed}
+changes                {recording of an earlier call: why it cannot be replayed, as seen in this call}
 modules                {id: module} of the modules that were called
-keep_alive             objects whose memory the calls use: generators of random numbers, C structs of hyper-parameters
+keep_alive             objects whose memory the calls use: random generators, C structs of hyper-parameters
 generators             (state, seed, counter) of each generator before its first random numbers
 visited                nodes whose graph backward() has freed
-walked                 {node from before the function that backward() went through: its hooks}
-unfinished             collectives that were begun, and not yet waited for
+walked                 {older node that backward() went through: its hooks}
+unfinished             collectives that were started and not waited for
 is_joint               whether the function and its gradient are recorded as two parts (joint.py)
 """
 
@@ -47,7 +47,7 @@ from .guards import Guards
 from .tree import flatten, is_tensor
 from .written import Source, Stores, Where, Written, are_alike, argument_of, is_tree, tensors_in
 
-# The properties of tensors that are read by these names; the numbers are those of csrc/python/capture/recording.h.
+# The tensor properties that are read by these names; the numbers match csrc/python/capture/recording.h.
 _READS = {
     1: frozenset(("grad",)),
     2: frozenset(("is_leaf", "grad_fn", "retains_grad", "output_nr")),
@@ -61,7 +61,7 @@ _ADDRESSES = (1 << hash_info.width) - 1  # 32 bits in WebAssembly
 
 
 class Trace:
-    """See above. here.trace is the current trace of this thread (norch/_package/recording.py)."""
+    """See the top of the file. here.trace is this thread's current trace (norch/_package/recording.py)."""
 
     def __init__(self, is_joint: bool = False) -> None:
         name_nvrtc()
@@ -91,7 +91,7 @@ class Trace:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """For the call of the function."""
+        """A context for the function's call."""
         outer, here.trace = here.trace, self
         try:
             with watching(note_traced), fresh_cast_cache(), self.frames.noted():
@@ -105,7 +105,7 @@ class Trace:
         self, before: Callable[[], bool], after: Callable[..., None] | None, options: dict[str, Any] | None
     ) -> None:
         """before() writes numbers to C memory that the calls read, and returns whether the recording still fits;
-        after() advances step counts. options: before() is needed only if one of these has changed; None: always."""
+        after() advances step counts. options: before() is called only if one of these changed; None: always."""
         self.before_run.append(before)
         if after is not None:
             self.after_run.append(after)
@@ -115,21 +115,21 @@ class Trace:
             self.watches += [(options, ITEM, name, value) for name, value in options.items()]
 
     def guard(self, container: Any, key: Any, value: Any) -> None:
-        """Adds the guard that container[key], of a dict or list, is value."""
+        """Guards that container[key], of a dict or list, is value."""
         self.guards.append((container, ITEM, key, value))
 
     def guard_size(self, container: Any) -> None:
-        """Adds the guard that len(container) does not change."""
+        """Guards that len(container) does not change."""
         self.guards.append((container, SIZE, len(container)))
 
     def note_generator(self, state: Any) -> None:
-        """Notes that random numbers are drawn from a generator of this state."""
+        """Notes that random numbers are drawn from the generator with this state."""
         if all(state is not noted for noted, *_ in self.generators):
             self.generators.append((state, state[0], state[1]))
             self.keep_alive.append(state)
 
     def note_backward(self, roots: list[Any], ends: Collection[Any], frees: bool) -> None:
-        """Notes that backward() walks from these nodes up to ends. frees: it frees their graph."""
+        """Notes that backward() walks from these nodes to ends. frees: whether it frees their graph."""
         if frees:
             self.visited |= reachable(roots, self.visited)
         for node in reachable(roots, ends):
@@ -141,7 +141,7 @@ class Trace:
     def end(
         self, recording: Any, arguments: tuple[Any, ...], results: list[Any], copy: bool, alone: bool, fuse: bool
     ) -> bool:
-        """Ends the recording. False if it cannot be replayed; norch_refusal() has the reason."""
+        """Ends the recording. False if it cannot be replayed; norch_refusal() gives the reason."""
         if self.unfinished:
             unseen("a collective that the function begins goes on after it; wait() for its Work in the function")
         guards, watches = _by_container(self.guards), self.watches and _by_container(self.watches)
@@ -156,13 +156,13 @@ class Trace:
     # ---- guards ----------------------------------------------------------------------------------------------------
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
-        """Adds guards for everything that Python read. Returns a text if some of it cannot be compared."""
+        """Guards everything that Python read. Returns a text if some of it cannot be compared."""
         for name, value in vars(devices).items():
             self.guard(vars(devices), name, value)
         return self._add_guards(self.guards, recording, function, leaves)
 
     def add_backward_guards(self, recording: Any) -> str | None:
-        """Adds guards for everything that Python read in the backward part."""
+        """Guards everything that Python read in the backward part."""
         return self._add_guards(self.backward_guards, recording, None, ())
 
     def _add_guards(self, rows: list[Row], recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
@@ -190,7 +190,7 @@ class Trace:
         left = [x for w in guards.written for x in w.tensors() if not lib.norch_is_external(recording, x)]
         lib.norch_record_read(recording, guards.tensors + left, reads, _ids_in(guards.rows) if asks_for_ids else [])
         for x in guards.tensors:
-            if not lib.norch_is_external(recording, x):  # made by the function: C does not know it from before
+            if not lib.norch_is_external(recording, x):  # made by the function, so C has no earlier version
                 rows.append((x, FIELD, _NODE, x._node))
                 if "grad" in guards.names:
                     rows.append((x, FIELD, _GRAD, x._grad))
@@ -208,10 +208,9 @@ class Trace:
         return guards
 
     def compare(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
-        """Compares this run with earlier ones that had such arguments. Notes in self.changes which recordings fitted
-        before it and do not after it: the function changes what it reads. A tensor that it has made in place of one
-        like it is no such change if both runs make the same calls, as then none of them takes the tensor that was
-        there."""
+        """Compares this run with earlier ones with such arguments. Records in self.changes the recordings that fitted
+        before it and no longer do: the function changes what it reads. Replacing a tensor by a new one like it is no
+        such change if both runs make the same calls, because then none of them reads the old tensor."""
         self.candidates = candidates
         self._note_stores(recording, candidates, leaves, results)
         for program in candidates:
@@ -240,8 +239,8 @@ class Trace:
                     self.keep_alive.append(alias(x))  # so that replays write to its memory
 
     def _note_stores(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
-        """Notes the values that the function has stored: tensors that it has made, and other values that differ from
-        those of the run before. A value that both runs left may be older than the function; then it is a condition."""
+        """Notes the values that the function stored: new tensors, and other values that differ from the previous run. A
+        value that both runs left may be older than the function; then it becomes a condition."""
         earlier = candidates[-1].trace.written if candidates else []
         before = {where: one for w in earlier for where, one in w.before.items()}
         left = {where: value for w in self.written for where, value in w.places()}
@@ -274,7 +273,7 @@ class Trace:
             self.keep_alive += [alias(x) for x in tensors if any(x is r for r in results)]  # replays write to these
 
     def place_of(self, row: Row) -> Place | None:
-        """File and line that read what a guard compares."""
+        """File and line of the read that a guard compares."""
         by_name = self.places_of_names.get(row[2]) if type(row[2]) is str else None
         return self.places.get(id(row[0])) or by_name
 
@@ -290,20 +289,20 @@ def _rows_of_module(module: Module) -> Iterator[Row]:
     """Guards of a module. Parameters, buffers and children are attributes too (nn/_registry.py)."""
     attributes = module.__dict__
     for name, value in attributes.items():
-        if name == "_modules" and value:  # a container goes through its children
+        if name == "_modules" and value:  # containers such as ModuleList iterate over their children
             yield value, KEYS, None, tuple(value)
         if not name.startswith("_") or name in module._parameters or name in module._buffers:
             yield attributes, ITEM, name, value
 
 
 def _by_container(guards: list[Row]) -> list[Row]:
-    """The guards without repetitions, sorted so that those of a container follow each other."""
+    """The guards without duplicates, sorted so that those of a container are adjacent."""
     once = {(id(row[0]), row[1], row[2] if type(row[2]) in (str, int) else (id(row[2]),)): row for row in guards}
     return sorted(once.values(), key=lambda row: (id(row[0]), row[1] >= FIELD))
 
 
 def _ids_in(guards: list[Row]) -> list[int]:
-    """The ids of tensors that numbers in guards may be, as id() or hash()."""
+    """The ids of tensors that numbers in guards may be, from id() or hash()."""
     ids: set[int] = set()
     values = [one for row in guards for one in (row[0].before if type(row[0]) is Unchanged else row[2:])]
     values += [one for row in guards if type(row[0]) is ClassUnchanged for inner in row[0].rows for one in inner[2:]]
@@ -319,7 +318,7 @@ def _ids_in(guards: list[Row]) -> list[int]:
 
 
 def _each(functions: list[Callable[..., Any]]) -> Callable[..., Any] | None:
-    """One function that calls all functions, and returns False if one of them does; None if there are none."""
+    """One function that calls all functions, and returns False if one does; None if there are none."""
     if len(functions) < 2:
         return functions[0] if functions else None
     return lambda *done: all(function(*done) is not False for function in functions)

@@ -1,4 +1,4 @@
-"""Nested lists, tuples and dicts, split into their leaves, in order, and a description of the rest."""
+"""Splits nested lists, tuples and dicts into their leaves, in order, and a description of the rest."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from .._tensor.handle import Device, DType, Handle, Size
 from .fields import is_a
 
 LEAF = object()  # in a description: the next leaf
-_VALUE = object()  # and: what follows, itself
+_VALUE = object()  # in a description: the value that follows
 
 
 def flatten(tree: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """The structure of tree, with all values except its leaves, which are appended to leaves."""
+    """The description of tree: its structure and all values except the leaves, which are appended to leaves."""
     kind = type(tree)
     if kind is dict:
         types = () if all(type(key) is str for key in tree) else tuple(map(type, tree))  # 1, 1.0 and True are equal
@@ -40,7 +40,7 @@ _PLAIN = (type(None), bool, int, float, str, bytes, Size, Device, DType)
 
 
 def has_objects(description: Any) -> bool:
-    """Whether a description has values that may change with the leaves: objects that are neither numbers nor texts."""
+    """Whether a description has values other than numbers and texts, which may change like leaves."""
     if description is LEAF:
         return False
     kind, *rest = description
@@ -50,7 +50,7 @@ def has_objects(description: Any) -> bool:
 
 
 def rebuild(description: Any, leaves: Iterator[Any]) -> Any:
-    """The tree of a description and its leaves."""
+    """The tree for a description and its leaves."""
     if description is LEAF:
         return next(leaves)
     kind, *rest = description

@@ -1,6 +1,6 @@
-"""Code and objects that recordings trust, so that they are not compared, each with the reason.
+"""Code and objects that recordings trust and do not compare, each with the reason.
 
-Code is recognised by its file, functions and types in C by the name of their module.
+Code is recognized by its file; functions and types in C by their module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PYTORCH = "it reads a tensor or a setting of PyTorch's, which cannot be compared
 
 
 def is_pytorch(top: str) -> bool:
-    """Whether a module of this name is PyTorch's, and not norch's by norch.as_torch()."""
+    """Whether a module of this name is PyTorch's, and not norch's under norch.as_torch()."""
     if top != "torch":
         return False
     tensor = getattr(sys.modules.get("torch"), "Tensor", None)
@@ -26,7 +26,7 @@ def is_pytorch(top: str) -> bool:
 
 
 def is_own(module: str) -> bool:
-    """Whether a module of norch's classes has this name."""
+    """Whether a module of this name is one of norch's."""
     top = module.partition(".")[0]
     return top == "norch" or (top == "torch" and not is_pytorch(top))
 
@@ -34,11 +34,11 @@ def is_own(module: str) -> bool:
 # ---- code, by its file (frames.py) -----------------------------------------------------------------------------------
 
 STANDARD = os.path.dirname(os.__file__) + os.sep
-# norch's modules, schedules and other objects that programs hold: the names in it are those of their attributes.
+# norch's modules, schedules and other objects that programs hold: they read attributes by their own names.
 LAYERS_FILES = tuple(
     PACKAGE + one.replace("/", os.sep) for one in "nn/ amp/ distributions/ utils/ optim/lr_ optim/sched".split()
 )
-# They report, or make types and imports; what they read has no effect on numbers.
+# They report, or make types and imports; what they read does not affect results.
 REPORTING_FILES = tuple(
     STANDARD + one.replace("/", os.sep)
     for one in (
@@ -46,40 +46,41 @@ REPORTING_FILES = tuple(
         "importlib/__init__.py importlib/_boot importlib/abc.py importlib/machinery.py importlib/util.py"
     ).split()
 )
-# Compute from their arguments (NumPy, SciPy), or watch the program (the others).
+# Compute from their arguments (NumPy, SciPy), or observe the program (the others).
 PACKAGE_FILES = tuple(
     f"{os.sep}site-packages{os.sep}{one}{os.sep}" for one in "numpy scipy _pytest pluggy coverage hypothesis".split()
 )
-FROZEN_FILES = ("<frozen importlib", "<frozen zipimport", "<frozen abc")  # as REPORTING_FILES
+FROZEN_FILES = ("<frozen importlib", "<frozen zipimport", "<frozen abc")  # like REPORTING_FILES
 
 # ---- functions in C (frames.py) --------------------------------------------------------------------------------------
 
-# Modules whose functions give the same for the same arguments, or whose arguments are looked into (guards.py).
+# Modules whose functions are pure, or whose arguments guards.py examines.
 SAME_MODULES = frozenset(
     "builtins math cmath operator _operator itertools _functools _collections _struct _json unicodedata _bisect _heapq "
     "_weakref _abc _thread zlib binascii _hashlib _md5 _sha1 _sha2 _sha256 _sha512 _blake2 _sre _string _stat marshal "
     "_warnings _pickle _codecs _imp array _typing _ast _io io _statistics errno atexit types".split()
 )
-# Functions of other modules that do so too, or that only write.
+# Functions of other modules that are pure or only write.
 SAME_FUNCTIONS = frozenset(
     "intern exc_info exception settrace audit getfilesystemencoding "
     "fspath write mkdir fsync close isatty get_terminal_size sleep".split()
 )
 
-# Modules of types in C whose methods read what is outside the process, or what other threads change.
+# Modules of types in C whose methods read data from outside the process, or that other threads change.
 CHANGING_TYPES = frozenset("_socket mmap select sqlite3 _ssl _asyncio posix nt _multiprocessing _queue".split())
 
 # ---- objects, by their type (walk.py) --------------------------------------------------------------------------------
 
-# Types whose instances hold nothing that can change.
+# Types with immutable instances that hold nothing mutable.
 CONSTANT: tuple[Any, ...] = (
     type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented), range, CodeType, Size, Device,
-    DType, type(getattr(typing, "NoDefault", None)),  # which type variables of Python 3.13 hold
+    DType, type(getattr(typing, "NoDefault", None)),  # type variables of Python 3.13 hold it
 )  # fmt: skip
-# Instances do not change; what they hold may. So it is with the types of C that follow.
+# Immutable types whose instances may hold mutable values. So do the types in C that follow.
 HOLDERS = (slice, GenericAlias, type(int | str))
 
-# The module and the name of the type. Instances do not change, or programs read nothing of them that does; frames.py
+# {module: types}. Instances are immutable, or programs read nothing mutable from them; frames.py sees the calls that
+# do.
 # sees the calls that do.
 INERT_TYPES = {
     "re": ("Pattern", "Match"),
@@ -88,15 +89,15 @@ INERT_TYPES = {
     "zoneinfo": ("ZoneInfo",),
     "_thread": ("lock", "RLock"),  # lock.locked() is refused
     "operator": ("itemgetter", "attrgetter", "methodcaller"),
-    "_json": ("Scanner", "Encoder"),  # of functions that run in Python, if they are the program's
-    "_abc": ("_abc_data",),  # what register() adds is guarded by abc.get_cache_token()
+    "_json": ("Scanner", "Encoder"),  # their functions in Python are the program's own code
+    "_abc": ("_abc_data",),  # register() is guarded by abc.get_cache_token()
     "functools": ("_lru_list_elem",),
     "_collections": ("_tuplegetter",),
     "collections": ("_tuplegetter",),
 }
-# They report.
+# These only report.
 INERT_MODULES = ("warnings.", "_pytest.", "unittest.case.", "unittest.runner.")
-# They describe types; those in C do not change.
+# They describe types; those in C are immutable.
 TYPING = ("typing", "_typing")
-# NumPy's types in C whose instances hold numbers that do not change, or describe types, or are functions.
+# NumPy's types in C whose instances are immutable numbers, type descriptions or functions.
 NUMPY_TYPES = frozenset(("generic", "dtype", "ufunc", "_ArrayFunctionDispatcher"))

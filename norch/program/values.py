@@ -1,4 +1,4 @@
-"""Questions about single values, for guards.py: where one was defined, what code does with it."""
+"""Properties of single values, for guards.py: where one was defined, how code uses it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IN_C = (
     type(dict.__dict__["fromkeys"]),
 )  # fmt: skip
 
-# Names in the dict of a class that say nothing about its instances.
+# Names in a class's dict that do not concern its instances.
 NOT_READ = frozenset(
     "__doc__ __dict__ __weakref__ __annotations__ __qualname__ __slots__ __parameters__ __orig_bases__ "
     "__abstractmethods__ __firstlineno__ __static_attributes__ __annotate__ __annotate_func__ __annotations_cache__ "
@@ -42,13 +42,13 @@ _ASSIGNED = (dict, defaultdict, OrderedDict, list)
 
 
 def is_only_counted(value: Any, uses: Iterable[Use]) -> bool:
-    """Whether value is only replaced by what is added to it."""
+    """Whether value is only replaced by itself plus something."""
     counted = all(use.kind == "counted" and use.key is None for use in uses)
     return counted and value is not absent and is_only_used(value, uses)
 
 
 def is_only_used(value: Any, uses: Iterable[Use]) -> bool:
-    """Whether the values of code need nothing of value, as it is only written to."""
+    """Whether code only writes to value, so that it does not depend on it."""
     for use in uses:
         held = value
         if use.key is not None:
@@ -64,7 +64,7 @@ def is_only_used(value: Any, uses: Iterable[Use]) -> bool:
 
 
 def _has_file_of_library(module: Any) -> bool:
-    """Whether a module is not the program's: it is built in, frozen, or has a file of a library."""
+    """Whether a module is not the program's: built in, frozen, or from a library's file."""
     if not is_a(module, ModuleType):
         return False
     variables = ModuleType.__getattribute__(module, "__dict__")
@@ -80,14 +80,14 @@ def _has_name_of_library(module: Any) -> bool:
 
 
 def is_module_of_library(module: ModuleType) -> bool:
-    """Whether a module is norch's, NumPy's or one of Python's library, and not the program's with such a name."""
+    """Whether a module is norch's, NumPy's or Python's own, and not one of the program's with such a name."""
     name = ModuleType.__getattribute__(module, "__dict__").get("__name__")
     return _has_name_of_library(name) and _has_file_of_library(module)
 
 
 def is_class_of_library(cls: type) -> bool:
-    """Whether a class is defined in such a module. The names of classes in C are their own; a class statement may name
-    any module, so the module must have it, or its first method a file of a library."""
+    """Whether a class is defined in such a module. Classes in C name theirs. A class statement may claim any module, so
+    the module must contain the class, or the first method must come from a library's file."""
     name = type.__getattribute__(cls, "__module__")
     if is_own(str(name)) or not is_made_by_class_statement(cls):
         return _has_name_of_library(name)
@@ -112,7 +112,7 @@ def is_inert(cls: type) -> bool:
 
 
 def is_defined_by_user(value: Any) -> bool:
-    """Whether a value in a module or a class of a library is not one of that library's definitions."""
+    """Whether a value in a module or class of a library was put there by the program."""
     function = value.fget if type(value) is property else getattr(value, "__func__", value)
     if type(function) is FunctionType:
         return kind_of(function.__code__.co_filename) == USER
@@ -131,7 +131,7 @@ def place_of_function(function: Any) -> Place | None:
 
 
 def reads_of_cell(code: CodeType, name: str, ran: set[int]) -> Iterator[Read]:
-    """The loads of a variable of an outer function in code, and in functions within it that ran."""
+    """The loads of an outer function's variable in code, and in inner functions that ran."""
     yield from (variable for variable in reads_of(code).variables if variable.kind == "cell" and variable.name == name)
     for constant in code.co_consts:
         if is_a(constant, CodeType) and id(constant) in ran and name in constant.co_freevars:

@@ -1,5 +1,5 @@
-"""The walk of the guards: from the values that a recorded function can reach along all that containers hold, and along
-those attributes of objects, classes and modules whose names, or texts that may be names, stand in the code."""
+"""Visits the values that a recorded function can reach: everything in containers, and those attributes of objects,
+classes and modules whose names, or texts that may be names, are in the code."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ from .values import (
 )
 from .written import Written
 
-_MOST = 50_000  # values that one recording compares
+_MOST = 50_000  # the most values that one recording compares
 
 _OF_STATE = frozenset(("state_dict", "__getstate__", "__dict__"))  # of optimizers and other objects of norch
 _OF_PARAMETERS = frozenset("parameters named_parameters buffers named_buffers _parameters _buffers".split())
-_WRAPPERS = {  # of functions in classes, and their members
+_WRAPPERS = {  # wrappers of functions in classes, with their members
     property: (property.fget, property.fset, property.fdel),
     staticmethod: (staticmethod.__dict__["__func__"],),
     classmethod: (classmethod.__dict__["__func__"],),
@@ -86,7 +86,7 @@ IDS = (id, hash)
 
 
 def _is_setter(value: Any) -> bool:
-    """Whether code of Python's runs when an attribute of this name is bound or deleted."""
+    """Whether Python code runs when an attribute of this name is set or deleted."""
     if type(value) in (MemberDescriptorType, GetSetDescriptorType):
         return False
     return any("__set__" in cls.__dict__ or "__delete__" in cls.__dict__ for cls in type(value).__mro__)
@@ -96,7 +96,7 @@ class Walk(Settings):
     """tensors          tensors that Python reads
     modules          {id: module} of modules that it reads
     names            names of attributes that code outside norch reads
-    places_of_names  {name of an attribute that is read: where}
+    places_of_names  {name of an attribute: where it is read}
     """
 
     def __init__(self, frames: Frames, computes_names: bool = False) -> None:
@@ -105,13 +105,13 @@ class Walk(Settings):
         self.modules: dict[int, Module] = {}
         self._frames = frames
         self.places_of_names: dict[str, Place] = {}
-        self._uses: dict[str, dict[Use, Place]] = {}  # of attributes that are not read otherwise
-        self._places_of_tensors: dict[str, Place] = {}  # of attributes that are read of tensors only
-        self._of_tensors: set[str] = set()  # attributes that code outside norch may read of tensors
+        self._uses: dict[str, dict[Use, Place]] = {}  # of attributes that are never simply read
+        self._places_of_tensors: dict[str, Place] = {}  # of attributes read only from tensors
+        self._of_tensors: set[str] = set()  # attributes that code outside norch may read from tensors
         self._stored: dict[str, Place] = {}  # attributes and variables that are bound
-        self._escaping: set[str] = set()  # names of functions that are not only called
+        self._escaping: set[str] = set()  # names of functions that are not just called
         self.written: list[Written] = []
-        self.asks_for_ids = False  # whether id() or hash() is at hand
+        self.asks_for_ids = False  # whether the code can use id() or hash()
         self.names: set[str] = set()
         self._texts: dict[str, Place] = {}
         self._computes_names = computes_names
@@ -121,7 +121,7 @@ class Walk(Settings):
         self._functions: set[int] = set()  # ids of the code of functions that were reached
 
     @property
-    def reads_optional_attributes(self) -> bool:  # that need not be there
+    def reads_optional_attributes(self) -> bool:  # which may be absent
         return self._computes_names or bool(self._texts)
 
     # ---- the walk ------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Walk(Settings):
             if (id(value), False) not in self._seen:
                 self._seen[id(value), False] = value
                 if len(self.rows) > _MOST:
-                    raise Refused(f"it reads more than {_MOST:,} values of Python's", place)
+                    raise Refused(f"it reads more than {_MOST:,} Python values", place)
                 self._guard(value, place)
 
     def _guard(self, x: Any, place: Place | None) -> None:
@@ -141,8 +141,8 @@ class Walk(Settings):
         if kind in (ProxyType, CallableProxyType):
             raise Refused(f"it reads a weak reference; {HOLD}", place)
         if x is sys.modules:
-            return  # _read_variables() has those that the code can find
-        if x is builtins.__dict__:  # as __builtins__ of a module
+            return  # _read_variables() visits those that the code can find
+        if x is builtins.__dict__:  # a module's __builtins__
             return
         if is_a(x, Handle):
             self.tensors.append(x)
@@ -157,7 +157,7 @@ class Walk(Settings):
         elif is_a(x, type):
             if x in (attrgetter, methodcaller):
                 self._computed_names()
-            if x is FileIO:  # a loop over one calls no function that Frames sees
+            if x is FileIO:  # iterating over a file calls no function that Frames sees
                 raise Refused("it reads a file; read it outside the function", place)
             if self._compares_classes and is_a(x, abc.ABCMeta):
                 self._unchanged(lambda _: (abc.get_cache_token(),), x, place)
@@ -172,7 +172,7 @@ class Walk(Settings):
             for member in _WRAPPERS[kind]:
                 function = member.__get__(x)
                 if function is not None:
-                    self._row(place, x, FIELD, offset_of(member), function)  # a call of __init__() replaces it
+                    self._row(place, x, FIELD, offset_of(member), function)  # __init__() may replace it
                 self._reach(function, place)
         elif kind in IN_C:
             self._guard_function_in_c(x, place)
@@ -200,7 +200,7 @@ class Walk(Settings):
             self._reach(value, place)
 
     def _guard_function_in_c(self, x: Any, place: Place | None, is_called: bool = False) -> None:
-        """is_called: it is only called by name, which Frames sees; else it may be called by another function in C."""
+        """is_called: it is only called by name, which Frames sees; otherwise another function in C may call it."""
         owner = getattr(x, "__self__", None)
         self._note_settings(x, place)
         if x is globals:
@@ -214,20 +214,20 @@ class Walk(Settings):
             self._reach(owner, place)
 
     def _read_texts(self, variables: dict[str, Any], texts: Iterable[str], place: Place | None) -> None:
-        """Guards global variables that are looked up by their names."""
+        """Guards global variables that are looked up by name."""
         for name in texts:
             value = variables.get(name, absent)
             self._item(variables, name, value, place)
             self._reach(value, place)
 
     def _follow(self, value: Any, read: Read, place: Place) -> None:
-        """Reaches what a.b.c reads: of modules only that attribute, of others all that can be read."""
+        """Visits what a.b.c reads: of modules only that attribute, of other objects everything that can be read."""
         use = read.use
         if is_a(value, Handle):
             self._of_tensors.update(read.attributes[:1])
         for name in read.attributes:
             if not is_a(value, ModuleType):
-                use = None  # that of an attribute, which is guarded by its name
+                use = None  # its attribute is guarded by name
                 break
             if name == "__dict__":
                 use = None
@@ -251,7 +251,7 @@ class Walk(Settings):
     def _guard_function(self, function: FunctionType, place: Place | None) -> None:
         code = function.__code__
         if kind_of(code.co_filename) < LIBRARY:
-            self._reach(getattr(function, "__wrapped__", None), place)  # by one of norch's decorators
+            self._reach(getattr(function, "__wrapped__", None), place)  # one of norch's decorators
             return
         self._attributes(function, function.__dict__, place, everything=True)
         self._about(function, NAMES_OF_FUNCTION, place)
@@ -278,7 +278,7 @@ class Walk(Settings):
                 self._follow(value, read, place)
 
     def _about(self, definition: Any, names_at: Iterable[int], place: Place | None) -> None:
-        """Guards the names of a function or a class, which repr() reads too, and its texts."""
+        """Guards the names of a function or class, which repr() also reads, and its texts."""
         for offset, name in zip(names_at, ("__name__", "__qualname__"), strict=True):
             self._row(place, definition, FIELD, offset, getattr(definition, name))
         names = [name for name in ("__doc__", "__module__") if name in self.names]
@@ -309,7 +309,7 @@ class Walk(Settings):
         self.written += [Written(variables, name, name, self._stored[name]) for name in stored]
 
     def _is_defined_by(self, value: Any, module: ModuleType) -> bool:
-        """Whether a variable of a known module is a definition of such a module, and not a value of the program's."""
+        """Whether a variable of a known module is a definition of such a module, and not a value of the program."""
         if is_a(value, ModuleType):
             return is_module_of_library(value)
         if is_a(value, type):
@@ -320,7 +320,7 @@ class Walk(Settings):
         return is_of_norch and is_class_of_library(type(value))
 
     def _guard_kind(self, x: Any, place: Place | None) -> None:
-        """Guards the class of a module or a tensor."""
+        """Guards the class of a module or tensor."""
         self._row(place, x, FIELD, CLASS, type(x))
         self._guard_class(type(x), place)
 
@@ -338,7 +338,7 @@ class Walk(Settings):
                 self._definitions(attributes, place)
                 continue
             self._row(place, *guard_of_bases(base))
-            # Function.apply() reads forward, backward and the like
+            # Function.apply() reads forward, backward and others
             self._attributes(None, attributes, place, special=True, everything=issubclass(base, Function), cls=base)
             names = attributes.get("__match_args__", ()) if "__match_args__" in self.names else ()
             if not self._texts.keys() | self.places_of_names.keys() >= {*names}:
@@ -369,13 +369,13 @@ class Walk(Settings):
                 self._reach(value, place)
 
     def is_only_written(self, name: Any) -> bool:
-        """Whether the program binds attributes of this name, and reads none."""
+        """Whether the program sets attributes of this name and never reads them."""
         return type(name) is str and not self._is_named(name) and (name in self._uses or name in self._stored)
 
     def _note_written(
         self, container: Any, key: Any, name: str, value: Any, uses: Collection[Use | None], place: Place | None
     ) -> bool:
-        """Whether a value is only counted up, and so not guarded. Notes what the function writes to."""
+        """Whether a value is only incremented, and so not guarded. Notes what the function writes to."""
         known_uses = [use for use in uses if use is not None and use != CALLED]
         if len(known_uses) < len(uses) or not is_only_used(value, known_uses):
             return False
@@ -407,7 +407,7 @@ class Walk(Settings):
         everything = (
             is_of_program and names is None and hasattr(x, "state_dict") and not _OF_STATE.isdisjoint(self.names)
         )
-        # The code of NumPy is not looked at, and so the names that it reads are not known.
+        # NumPy's code is not examined, so the names that it reads are unknown.
         everything = everything or module.partition(".")[0] in ("numpy", "scipy")
         everything = everything or (base is SimpleNamespace and x is not lib)
         attributes = dict_of(x)
@@ -417,7 +417,7 @@ class Walk(Settings):
             for hooks in x._hooks.values():
                 self._reach(hooks, place)
         if is_of_program:
-            if attributes is not None:  # of a captured function
+            if attributes is not None:  # a captured function
                 self._reach(attributes.get("function"), place)
             return
         for cls in kind.__mro__:
@@ -442,9 +442,9 @@ class Walk(Settings):
         names: set[str] | None = None,
         cls: type | None = None,
     ) -> None:
-        """Guards those entries of an object's __dict__ that the code names, and which there are. special: also those
-        that Python reads by itself, such as __getitem__; names: in place of those of all code.
-        owner: the object; None: that of the class cls, whose dict cannot be replaced."""
+        """Guards the entries of an object's __dict__ that the code names and that exist. special: also those that
+        Python reads implicitly, such as __getitem__; names: replaces the names of all code. owner: the object, or None
+        for the class cls, whose dict cannot be replaced."""
         if owner is not None:
             self._row(place, *guard_of_dict(owner, attributes))
         self._row(place, attributes, KEYS, None, tuple(attributes))
@@ -469,7 +469,7 @@ class Walk(Settings):
                 self.written.append(Written(attributes, name, name, self._stored[name], owner=cls))
 
     def guard_layer(self, module: Module) -> None:
-        """Reaches what is read of a module's attributes; Trace guards its parameters, buffers, children and hooks."""
+        """Visits what is read from a module's attributes; Trace guards its parameters, buffers, children and hooks."""
         self._guard_class(type(module), None)
         self._row(None, module, FIELD, CLASS, type(module))
         if not _OF_PARAMETERS.isdisjoint(self.names):

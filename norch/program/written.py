@@ -1,5 +1,5 @@
-"""What a recorded function writes to without reading it. Replays do not repeat this, but for the tensors that it puts
-somewhere: Stores puts them there again."""
+"""What a recorded function writes to without reading it. Replays do not repeat these writes, except for tensors, which
+Stores stores again."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NOT_SEARCHED = (Module, type, ModuleType, FunctionType, CodeType)
 
 
 class Written:
-    """A value in a container that the function only writes to, and its state after the function was recorded.
+    """A value in a container that the function only writes to, and its state after recording.
 
-    key       in the container; of an object's slot the descriptor
-    name      that of the value; place: file and line that write
+    key       in the container; for an object's slot the descriptor
+    name      the value's name; place: file and line of the write
     use       how it is written; None: bound
     owner     the class whose dict the container is
     """
@@ -60,19 +60,19 @@ class Written:
         return dict(value) if is_a(value, dict) else {None: value}
 
     def is_changed(self, stores: Stores) -> bool:
-        """Whether the function has changed it since, and replays do not: another number, more entries, other entries of
-        a dict."""
+        """Whether the function changed it since in a way that replays do not repeat: another number, more entries,
+        other entries of a dict."""
         now = self._entries()
         return now.keys() != self._state.keys() or any(
             not same(self._state[key], _mark(entry)) and not stores.puts(entry) for key, entry in now.items()
         )
 
     def tensors(self) -> list[Any]:
-        """The tensors that it holds."""
+        """The tensors in it."""
         return [x for entry in self._entries().values() for x in tensors_in(entry)]
 
     def places(self) -> Iterator[tuple[Where, Any]]:
-        """Where the function may have put a value, and the value."""
+        """Where the function may have stored a value, and the value."""
         value = self._found()
         if self.use is None:
             yield Where(self._container, self._key, self.owner), value
@@ -82,7 +82,7 @@ class Written:
             yield from ((Where(value, i), entry) for i, entry in enumerate(list.__iter__(value)))
 
     def replaced(self) -> list[Any]:
-        """The tensors that it holds now where it held tensors like them."""
+        """The tensors in it that replaced similar ones."""
         return [
             x
             for key, x in self._entries().items()
@@ -125,9 +125,9 @@ class Where:
 
 
 class Stores:
-    """What the function puts somewhere: tensors that it makes, what holds such, and arguments and views of them.
+    """What the function stores: new tensors, structures with such, and arguments or views of them.
 
-    recorded  the tensors of the recording whose memory has what is put there
+    recorded  the recording's tensors whose memory holds what is stored
     """
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class Stores:
         self._stored: list[tuple[Where, Any, list[Source]]] = []
 
     def add(self, where: Where, value: Any, sources: list[Source] | None) -> None:
-        """sources: those of the tensors of a value for which is_tree() holds; None: another one, which is put there
+        """sources: of the tensors of a value for which is_tree() holds; None: any other value, which is stored
         itself."""
         tree = flatten(value, [], is_tensor) if sources is not None else constant(value)
         self._stored.append((where, tree, sources or []))
@@ -150,7 +150,7 @@ class Stores:
         return bool(self._values)
 
     def __call__(self, results: Any, arguments: tuple[Any, ...]) -> None:
-        """Puts all there again, after a replay that gave these results."""
+        """Stores everything again after a replay with these results."""
         outputs = results if type(results) is tuple else (results,)
         copies: dict[Any, Any] = {}
         for where, tree, sources in self._stored:
@@ -158,8 +158,8 @@ class Stores:
 
 
 class Source:
-    """Where a tensor that is put somewhere comes from: a result; an argument, or a view of it; a copy of x, which the
-    recording writes; or x itself, which was there before.
+    """Where a stored tensor comes from: a result; an argument or a view of it; a copy of x, which the recording writes;
+    or x itself, which is older.
     """
 
     def __init__(self, x: Any, recording: Any, results: list[Any], arguments: tuple[Any, ...]):
@@ -189,8 +189,8 @@ def _view_of(x: Any, shape: Any, strides: Any, shift: int) -> Any:
 
 
 def _copied(x: Any, copies: dict[Any, Any]) -> Any:
-    """A copy of x with its strides, history and gradient. copies: those that were made so far, {id of a tensor: its
-    copy} and {address and dtype of memory: the copy of it}: those of tensors that share memory share it too."""
+    """A copy of x with its strides, history and gradient. copies: those made so far, {id of a tensor: its copy} and
+    {address and dtype of memory: its copy}; tensors that share memory share the copy."""
     if (duplicate := copies.get(id(x))) is not None:
         return duplicate
     memory = x.untyped_storage()
@@ -206,18 +206,18 @@ def _copied(x: Any, copies: dict[Any, Any]) -> Any:
 
 
 def argument_of(x: Any, arguments: tuple[Any, ...]) -> int | None:
-    """Which argument a tensor is, or is a view of."""
+    """The index of the argument that a tensor is, or is a view of."""
     shares = [i for i, a in enumerate(arguments) if is_a(a, Handle) and lib.norch_share_storage(a, x)]
     return next((i for i in shares if arguments[i] is x), shares[0] if shares else None)
 
 
 def _mark_of(value: Any) -> Callable[[], Any]:
-    """Gives value back; of a tensor, as long as something else holds it."""
+    """A function that returns value; a tensor only while something else refers to it."""
     return ref(value) if is_a(value, Handle) else lambda: value
 
 
 def tensors_in(value: Any) -> list[Any]:
-    """The tensors that a value is or holds."""
+    """The tensors in a value."""
     todo, visited, tensors = [value], {id(value): value}, []
     while todo and len(visited) < _MOST:
         item = todo.pop()
@@ -236,7 +236,7 @@ def is_tree(value: Any) -> bool:
 
 
 def _mark(value: Any) -> Any:
-    """What stands for a value: for a tensor its properties, so that it may go, for containers how much they hold."""
+    """Represents a value: a tensor by its properties, so that it can be freed, a container by its size."""
     if is_a(value, Handle):
         return _properties(value)
     if is_a(value, Size):
@@ -249,5 +249,5 @@ def _properties(x: Any) -> tuple[Any, ...]:
 
 
 def are_alike(a: Any, b: Any) -> bool:
-    """Whether both are tensors, of the same class, shape, dtype and device, and the same part in autograd."""
+    """Whether both are tensors of the same class, shape, dtype, device and role in autograd."""
     return is_a(a, Handle) and is_a(b, Handle) and same(_properties(a), _properties(b))

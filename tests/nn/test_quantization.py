@@ -224,7 +224,7 @@ def test_vmap() -> None:
     for index in (norch.tensor([[1, 2], [3, 19]]), norch.tensor([4, 5])):
         assert norch.equal(norch.vmap(table)(index), table(index))
     scales = made.scale.expand(3, *made.scale.shape)
-    with pytest.raises(NotImplementedError, match="quantized_linear: vmap batches the input alone"):
+    with pytest.raises(NotImplementedError, match="quantized_linear: vmap can batch only the input"):
         norch.vmap(lambda scale: quantized_linear(x[0], made.packed, scale))(scales)
 
 
