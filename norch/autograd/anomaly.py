@@ -1,8 +1,8 @@
-"""Anomaly mode: a NaN in a gradient raises Error, which names the operation and the line that called it. For
-debugging: it checks every gradient, and saves the stack with every node.
+"""Anomaly mode: a NaN in a gradient raises Error, which names the operation and the line that called it. It is for
+debugging: every gradient is checked, and every node saves a stack.
 
-It costs nothing while off: it is a bit of the word of modes (csrc/python/modes.c), which csrc/python/node.c tests where
-it makes a node. The engine asks once a walk for its check.
+It costs nothing while off: csrc/python/node.c tests one bit of the modes (csrc/python/modes.c) when it makes a node,
+and the engine looks for the check once per walk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .node import Node
 
 def _stack_of_call() -> Any:
     """The stack of the user's call, a traceback.StackSummary."""
-    import traceback  # late, as it takes a while to import
+    import traceback  # slow to import
 
     frame = frame_of_user(sys._getframe(1))
     stack = traceback.StackSummary.extract(traceback.walk_stack(frame), lookup_lines=False)
@@ -51,7 +51,7 @@ def _check(node: Node, parts: Sequence[Any]) -> Sequence[Any]:
 
 
 class _Mode:
-    """Gives a new node its stack. check: what checks the gradients from a node, or None."""
+    """Saves the stack with a new node. check: checks the gradients from a node, or None."""
 
     def __init__(self, check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None):
         self.check = check

@@ -1,4 +1,4 @@
-"""The setting of autocast in each thread. amp/autocast_mode.py changes it, and ops/_autocast.py casts by it."""
+"""The autocast setting of each thread. amp/autocast_mode.py changes it, ops/_autocast.py casts by it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ DEVICE_TYPES = ("cpu", "cuda")  # in the order of their numbers in C
 
 
 def modes_of(devices: Iterable[Any]) -> int:
-    """The bits of a thread that casts on these types of device, as csrc/python/modes.h has them."""
+    """The mode bits of a thread that casts on these types of device, as defined in csrc/python/modes.h."""
     return sum(2 << i for i, casts in enumerate(devices) if casts)
 
 
 class Setting:
     """An immutable setting of autocast.
 
-    enabled, dtypes  whether something is cast on devices of each type, and to which dtype
+    enabled, dtypes  for each device type, whether it casts, and to which dtype
     modes, active    enabled as bits of csrc/python/modes.h; whether any is set
-    caching, cache   whether casts of weights are kept, and where; None outside any autocast
+    caching, cache   whether casts of weights are cached, and where; None outside of any autocast
     """
 
     __slots__ = ("_off", "active", "cache", "caching", "dtypes", "enabled", "modes")
@@ -60,7 +60,7 @@ class Setting:
 
     @property
     def effect(self) -> tuple[Any, ...] | None:
-        """(the dtype for each type of device or None, caching); None if nothing is cast."""
+        """(the dtype for each device type or None, caching); None if nothing is cast."""
         if not self.active:
             return None
         return (*(dtype if on else None for on, dtype in zip(self.enabled, self.dtypes)), self.caching)
@@ -80,9 +80,9 @@ class _Reset:
     def __init__(self) -> None:
         self._thread = get_ident()
 
-    # Defaults, because a module may have lost its globals when the interpreter exits.
+    # Defaults, because the module's globals may be gone when the interpreter exits.
     def __del__(self, mode: Any = mode, default: Setting = _DEFAULT, get_ident: Callable[[], int] = get_ident) -> None:
-        if get_ident() == self._thread:  # not in a forked child, whose other threads have ended
+        if get_ident() == self._thread:  # not in a forked child, which has no other threads
             mode.autocast = default
 
 
@@ -113,13 +113,13 @@ class using(Guard):  # noqa: N801  (as no_grad)
 
 
 def autocast_off() -> using:
-    """For a `with` in which nothing is cast: backward() keeps the dtypes of forward; calls in place and with out= keep
-    the dtypes of their arguments."""
+    """A `with` without casts: backward() keeps the dtypes of forward, and in-place calls and out= those of their
+    arguments."""
     return using(current().off)
 
 
 def fresh_cast_cache() -> using:
-    """This thread's setting with an empty cache of casts, for a `with`. A recording must not use casts that were made
-    before it, since a replay would not make them, and the casts it makes must not be used after it."""
+    """A `with` with this thread's setting and an empty cache. A recording must not use earlier casts, which a replay
+    would not make, and later code must not use its casts."""
     setting = current()
     return using(setting if setting.cache is None else setting.changed(cache={}))

@@ -17,12 +17,12 @@ from .record import record, record_view
 
 def unbroadcast(grads: Sequence[Any], metas: tuple[Any, ...]) -> list[Any]:
     """The gradients in the shapes, dtypes and devices of metas, the meta tensors of the inputs."""
-    return [g if g is None or meta is None else sum_to(g, meta) for g, meta in zip(grads, metas)]  # of as many
+    return [g if g is None or meta is None else sum_to(g, meta) for g, meta in zip(grads, metas)]  # equal lengths
 
 
 def sum_to(x: Any, meta: Handle) -> Any:
-    """x summed over the axes that broadcasting from meta adds or repeats, in the dtype and on the device of meta; x
-    itself if nothing differs."""
+    """Sums x over the axes that broadcasting from meta added or repeated, and moves it to the dtype and device of meta;
+    returns x if nothing differs."""
     out = lib.norch_sum_to(x, meta)
     return out if out is x else record(_SumTo, out, (x,))
 

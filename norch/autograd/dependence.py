@@ -1,4 +1,4 @@
-"""Recorded gradients that depend on inputs with derivative 0; Node.depends_on asks for them."""
+"""Makes recorded gradients depend on inputs by which their derivative is 0, where Node.depends_on asks for it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ZeroDerivative(Node):
 
 
 def record_dependence(node: Node, grads: Sequence[Any]) -> list[Any]:
-    """grads, the gradients from node, recorded as functions of its first depends_on inputs too."""
+    """Records the gradients from node as functions of its first depends_on inputs too."""
     metas = tuple(None if grad is None else meta_of(grad) for grad in grads[: node.depends_on])
     outs = []
     for grad in grads:

@@ -1,5 +1,5 @@
-"""derivative() makes the node class of an operation from its gradient functions, one for each input. The names of
-their parameters say what the node saves; it keeps nothing else alive:
+"""derivative() makes an operation's node class from its gradient functions, one for each input. The names of their
+parameters say what the node saves; it keeps nothing else alive:
 
     g                  the gradient of the result (first, always given)
     x, weight ...      an input, by its name
@@ -66,20 +66,20 @@ def derivative(
     rounds_once: bool = False,
     **grads: Gradient | None,
 ) -> type[OpNode]:
-    """The node class of the operation name. grad_x=, grad_weight= ... compute the gradient of each of up to three
-    inputs (None: it has none), grad= that of the first one; or backward= computes all at once, as a tuple.
+    """The node class of an operation. grad_x=, grad_weight= ... compute the gradient of each of up to three inputs
+    (None: no gradient), grad= that of the first one; or backward= computes all as a tuple.
 
-    unread        for backward=, {input: the inputs whose elements its gradient does not read}. Where no gradient that
-                  is wanted reads them, backward gets the meta tensor, and writes to the input are no error
-    saves         the names of what _saved holds; by default those that a gradient needs, the inputs first
+    unread        for backward=, {input: the inputs whose elements its gradient does not read}. If no wanted gradient
+                  reads an input, backward gets its meta tensor, and the input may be written to
+    saves         the names of the values in _saved; by default those that a gradient needs, the inputs first
     others        the names of the other values that record() takes; by default those that the functions name
     tensors       which of these are tensors, or TensorHolders
     add_to        add_to(whole, g, ...) adds the gradient, which is 0 outside a region, to whole in place
-    shares_grad   a gradient may be g itself or a view of it, so that the engine must not write into it
+    shares_grad   a gradient may be g itself or a view of it, so the engine must not write to it
     depends_on    see Node.depends_on
     holomorphic   see Node.holomorphic
-    rounds_once   the gradient functions compute halves as halves.py asks already: each gradient is one kernel's, or
-                  elements are moved only. Of others that is seen, and those of several operations compute in float32
+    rounds_once   the gradient functions handle 16-bit floats as halves.py requires: one kernel computes a gradient, or
+                  elements are only moved. Otherwise halves.py makes composite functions compute in float32
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
@@ -112,8 +112,8 @@ def derivative(
 
 
 def propagate_by(wrap: Callable[[Gradient], Gradient], node_class: Any) -> Any:
-    """propagate() of a node class whose gradient functions wrap() has changed. None if they compute halves as they are,
-    or if they name meta tensors, because such a function writes the gradient in the input's dtype."""
+    """propagate() with gradient functions changed by wrap(). None if they handle 16-bit floats themselves, or if they
+    name meta tensors, since such a function writes the gradient in the input's dtype."""
     declaration = node_class.declaration
     if declaration is None or any(name[-4:] in ("meta", "etas") for listed in declaration[2] for name in listed):
         return None
@@ -144,7 +144,7 @@ def _by_input(name: str, inputs: tuple[str, ...], grads: dict[str, Gradient | No
 
 
 def _parameters(name: str, function: Gradient | None) -> tuple[str, ...]:
-    """The names of its parameters after g."""
+    """The names of the function's parameters after g."""
     if function is None:
         return ()
     code = getattr(function, "__code__", None)
@@ -175,7 +175,7 @@ def _all_at_once(backward: Gradient, parameters: tuple[str, ...], plan: SavePlan
     def propagate(node: OpNode, g: Any, needed: Any = None) -> tuple[Any, ...]:
         wanted = tuple([to is not None and (needed is None or to in needed) for to in node.edges])
         values = read(node)
-        if asks >= 0:  # it skips what is not wanted itself
+        if asks >= 0:  # it skips unwanted gradients itself
             return backward(g, *values[:asks], wanted, *values[asks:])
         return tuple([grad if want else None for grad, want in zip(backward(g, *values), wanted)])
 

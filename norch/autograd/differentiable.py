@@ -12,8 +12,8 @@ from .record import gradient_edge, is_recorded, record
 
 
 def differentiable(name: str = "", **declared: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorates a function of positional arguments, the forward computation, with its derivative. The function itself
-    runs without recording. Takes the options of derivative(), and:
+    """Decorates a function of positional arguments, the forward computation, with its derivative. The function runs
+    without recording. Takes the options of derivative(), and:
 
     inputs      the names of the parameters that have a gradient. Default: those with a grad_...=; with grad= or
                 backward= the first one. Gradient functions may name the other parameters too

@@ -1,10 +1,10 @@
 """The reverse walk: what happens inside ``loss.backward()``.
 
-Nodes wait in a heap, youngest first. The inputs of a node are older than the node. So when a node is taken out, all
-users of its output have been visited and its gradient is complete. The node computes the gradients of its inputs, and
-each is added to the gradient that waits at the end of its edge. If nothing else waits, as in a chain, the heap is
-skipped. A leaf does not wait, unless it is a target: each gradient that arrives is added to its .grad at once; hooks of
-a leaf are called when the last one has arrived. There is no recursion, and no operation is known by name.
+Nodes wait in a heap, youngest first. A node's inputs are older than the node. So when a node is taken out, all users of
+its output have been visited and its gradient is complete. The node computes the gradients of its inputs, and each is
+added to the gradient that waits at the end of its edge. If nothing else waits, as in a chain, the heap is skipped. A
+leaf waits only if it is a target: otherwise each gradient is added to its .grad when it arrives, and the leaf's hooks
+are called after the last one. There is no recursion, and no operation is known by name.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _COMPLEX = complex64.code  # the first number of a complex dtype
 _dtypes_seen = lib.norch_dtypes_seen
 _COMPLEX_SEEN, _HALVES_SEEN = 1 << _COMPLEX, sum(1 << dtype for dtype in HALVES)
 Queue = list[tuple[int, Node]]  # a heap of (-seq, node), the youngest node first
-# f(function, arguments, None): calls a function while no subclass of Tensor overrides operations. A derivative is that
-# of the elements, whatever such a class does. It is set once there is such a class (_package/override.py).
+# f(function, arguments, None): calls a function while subclasses of Tensor do not override operations, since a
+# derivative is that of the elements. It is set when the first such class is defined (_package/override.py).
 without_subclasses: Any = None
 
 
@@ -49,8 +49,8 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Adds the gradient of tensors (a tensor, a graph.GradientEdge or a sequence) to the .grad of the leaves that they
-    were computed from.
+    """Adds the gradient of tensors (a tensor, graph.GradientEdge or sequence) to the .grad of the leaves that they were
+    computed from.
 
     grad_tensors    the gradient of each tensor, of its shape; by default 1 for tensors of one element
     retain_graph    keeps the saved tensors of nodes, for another walk (default: create_graph)
@@ -85,14 +85,14 @@ def backward(
 
 
 def _add_to_inputs(inputs: list[Any], nodes: list[Node], targets: Targets, create_graph: bool) -> None:
-    """Adds the gradients that a walk has found to the .grad of inputs."""
+    """Adds the gradients found by a walk to the .grad of inputs."""
     for x, node in zip(inputs, nodes, strict=True):
         g, targets.found[node] = targets.found[node], None  # an input may be listed twice
         if g is not None and type(node) is Leaf:
             _arrive(node, g, create_graph)
         elif g is not None and type(x) is GradientEdge:
             raise Error(f"backward: inputs has an edge of {node.name()}, which has no .grad; grad() returns gradients")
-        elif g is not None and not retaining(node.hooks, x):  # else its hook has added it
+        elif g is not None and not retaining(node.hooks, x):  # otherwise its hook has added it
             add_to_grad(x, g)
 
 
@@ -194,13 +194,13 @@ def visit(
     handler that raises at the start of a loop's next round skips the `finally` around that loop
     (tests/library/test_interrupts.py)."""
     needed: Any = None if targets is None else targets.needed
-    owned: set[Node] = set()  # nodes whose waiting gradient has no other owner: regions are added to it in place
+    owned: set[Node] = set()  # nodes whose waiting gradient only the walk refers to: it may be added to in place
     check = None if (anomaly := mode.anomaly) is None else anomaly.check
     if live_levels.data:
         check = sums_of_levels(check, targets is None)
     dtypes = _dtypes_seen()
     may_be_complex, may_be_halves = dtypes >= _COMPLEX_SEEN, dtypes & _HALVES_SEEN
-    dependencies: dict[Leaf, int] | None = None  # how many more gradients will arrive at each leaf with hooks
+    dependencies: dict[Leaf, int] | None = None  # for each leaf with hooks, the number of gradients yet to arrive
     node: Any = None  # the current node, younger than all that wait; its gradient is g
     grad_inputs: Sequence[Any]
     while node is not None or waiting:
@@ -270,7 +270,7 @@ def visit(
                 if dependencies is not None and edge in dependencies:
                     _collect(dependencies, gradients, edge, grad_input, create_graph)
                 else:
-                    _add(gradients, waiting, edge, grad_input)  # in the same order
+                    _add(gradients, waiting, edge, grad_input)  # keeps the order
                     if node.partial and hooks is None:
                         owned.add(edge)
             elif following is None and (not gradients or edge not in gradients):
@@ -279,7 +279,7 @@ def visit(
                 g = g + grad_input
             else:
                 _add(gradients, waiting, edge, grad_input)
-                if node.partial:  # it has one edge, so that this is a sum
+                if node.partial:  # it has one edge, so this is a sum
                     owned.add(edge)
         if not retain_graph:
             node.release()
@@ -306,7 +306,7 @@ def _add(gradients: dict[Node, Any], waiting: Queue, node: Node, g: Any) -> None
 
 def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[Node], to_leaves: bool) -> bool:
     """Adds the region of a partial node to the gradient that its input already has; False if it has none. So n slices
-    of a tensor do not cost n gradients of its full size."""
+    of a tensor do not allocate n gradients of its full size."""
     (edge,) = node.edges
     if edge in owned:
         node.add_to(gradients[edge], g)
@@ -333,7 +333,7 @@ def _propagate(node: OpNode, g: Any, needed: set[Node]) -> Sequence[Any]:
 def _conjugated(node: Node, g: Any, *needed: set[Node]) -> Sequence[Any]:
     """The gradients of a holomorphic node, in PyTorch's convention: the gradient of a real L by z = x + iy is
     dL/dx + i dL/dy. So for w = f(z), g is multiplied by the conjugate of f'(z)."""
-    if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs, which has no dtype, needs no conjugate
+    if getattr(g, "_dtype", 0) < _COMPLEX:  # Outputs has no dtype and needs no conjugate
         return propagate_halves(node, g, *needed)
     return [None if grad is None else grad.conj() for grad in node.propagate(g.conj(), *needed)]
 
@@ -341,7 +341,7 @@ def _conjugated(node: Node, g: Any, *needed: set[Node]) -> Sequence[Any]:
 # ---- leaves ----------------------------------------------------------------------------------------------------
 
 
-# Concurrent walks may reach the same leaf. Reentrant, as a finalizer may start a walk; a forked child gets it unlocked.
+# Concurrent walks may reach the same leaf. Reentrant, as a finalizer may start a walk. A forked child gets it unlocked.
 _adding: Any = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_adding._at_fork_reinit)
@@ -352,7 +352,7 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
     tensor: Any = leaf.tensor()
     if tensor is None:
         return
-    try:  # in Python 3.14 `with` may be interrupted after it took the lock; norch_call_locked() takes longer
+    try:  # in Python 3.14 `with` may be interrupted after it took the lock; norch_call_locked() is slower
         _adding.acquire()
         grad = tensor._grad
         if grad is None:
@@ -360,7 +360,7 @@ def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
         elif grad._numel != g._numel:
             raise ShapeError(
                 f"backward: a gradient of shape {tuple(g.shape)} cannot be added to the .grad of shape "
-                f"{tuple(grad.shape)} that is from before .data was replaced; set .grad to None"
+                f"{tuple(grad.shape)} which is older than the current .data; set .grad to None"
             )
         elif create_graph or grad.is_sparse:
             tensor._grad = g + grad if grad.is_sparse else grad + g

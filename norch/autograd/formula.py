@@ -19,7 +19,7 @@ _Variable = derivative("variable", grad=lambda g: g, shares_grad=True)
 
 
 def placeholder(meta: Any, needed: bool) -> Any:
-    """Zeros of the meta tensor of an input, whose elements no gradient depends on; None where its own gradient is not
+    """Zeros for an input whose elements no gradient reads, given its meta tensor; None if its own gradient is not
     needed."""
     return zeros_of(meta).requires_grad_() if needed else None
 

@@ -44,7 +44,7 @@ class Function(Node):
 
     # No __slots__: users set attributes on ctx.
 
-    generate_vmap_rule = False  # PyTorch asks for it: vmap() maps forward and backward in any case
+    generate_vmap_rule = False  # PyTorch reads it; norch.vmap() always maps forward and backward
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -78,18 +78,19 @@ class Function(Node):
         """Returns one gradient for each argument of forward, None for those without. grads: one for each output."""
         raise NotImplementedError("a Function needs a static backward(ctx, ...)")
 
-    vjp = backward  # another name of it
+    vjp = backward  # an alias
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """Tangents of the outputs, of those of the inputs. norch does not call it: jvp() differentiates backward()."""
+        """Computes the outputs' tangents from the inputs'. norch never calls it: jvp() differentiates backward()
+        instead."""
         raise NotImplementedError("a Function needs a static jvp(ctx, ...) for this")
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Saves tensors (inputs, outputs or others; or None) for backward, which reads them from ctx.saved_tensors."""
+        """Saves tensors (inputs, outputs, others or None) for backward, which reads them from ctx.saved_tensors."""
         for x in tensors:
             if x is not None and not isinstance(x, Handle):
-                raise TypeError(f"save_for_backward: keeps tensors, not {type(x).__name__}; set an attribute of ctx")
+                raise TypeError(f"save_for_backward: expected tensors, not {type(x).__name__}; set an attribute of ctx")
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
@@ -97,7 +98,7 @@ class Function(Node):
         self.saved_for_forward = tensors
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
-        """These outputs get no gradient."""
+        """Declares outputs without gradient."""
         self._not_differentiable = outputs
 
     def mark_dirty(self, *inputs: Any) -> None:
@@ -120,7 +121,7 @@ class Function(Node):
                 continue
             saved_intact(self, saved)
             index = self._saved_outputs.get(position)
-            if index is not None:  # an output, saved without its history
+            if index is not None:  # an output is saved without its history
                 saved = alias(saved)
                 saved._node = self if len(self._output_shapes) == 1 else output_of(self, index)
             tensors.append(saved)
@@ -148,7 +149,7 @@ class Function(Node):
             node._input_shapes = [None if to is None else meta_of(cast(Handle, x)) for to, x in zip(edges, inputs)]
             outputs = node._record(result if isinstance(result, tuple) else (result,), inputs)
             result = outputs if isinstance(result, tuple) else outputs[0]
-            node._dirty = node._not_differentiable = ()  # they may be outputs, and those hold the node
+            node._dirty = node._not_differentiable = ()  # outputs may be among them, and outputs hold the node
         return result
 
     def _is_dirty(self, x: Any) -> bool:
@@ -206,11 +207,11 @@ class Function(Node):
         return self.propagate(None)
 
     def _fitting(self, g: Any, like: Any) -> Any:
-        """A gradient from the user's backward, summed and cast to the shape and dtype of its input."""
+        """Sums and casts a gradient from the user's backward to the shape and dtype of its input."""
         if g is None or like is None:
             return None
         if not isinstance(g, Handle):
-            raise TypeError(f"{self.name()}: backward returned {type(g).__name__} where a gradient is due")
+            raise TypeError(f"{self.name()}: backward must return tensors or None, not {type(g).__name__}")
         try:
             return sum_to(g, like)
         except Error:
@@ -242,7 +243,7 @@ _outputs: WeakValueDictionary[tuple[int, int], Output] = WeakValueDictionary()
 
 
 def output_of(parent: Node, index: int) -> Output:
-    """The history of a result of a node with several: always the same, with the hooks on it, while something has it."""
+    """The history of one result of a node: the same Output, with its hooks, as long as it is referenced."""
     found = _outputs.get((id(parent), index))
     if found is None or found.edges[0] is not parent:
         found = _outputs[id(parent), index] = Output(parent, index)

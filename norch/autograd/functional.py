@@ -1,4 +1,4 @@
-"""``norch.autograd.functional``: derivatives of functions of one tensor or of several; transforms.py computes them."""
+"""``norch.autograd.functional``: derivatives of functions of one or several tensors, computed by transforms.py."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class _Run(Linearized):
         self.name, self.input_tree = name, inputs
 
     def weights(self, v: Any, of: str, tensors: Tensors) -> Tensors:
-        """v, checked against tensors; 1 where it is left out for a single number."""
+        """v, checked against tensors; 1 if it is omitted for a single number."""
         if v is None:
             if len(tensors) != 1 or tensors[0].numel() != 1:
-                raise ShapeError(f"{self.name}: v may be left out for {of} of a single number only")
+                raise ShapeError(f"{self.name}: v may be omitted only for {of} of a single number")
             return (tensors[0].new_ones(tensors[0].shape),)
         v = _listed(_checked(v, f"{self.name}: v"))
         check_shapes(f"{self.name}: v", v, of, tensors)
         return v
 
     def with_output(self, result: Any) -> tuple[Any, Any]:
-        """(output, found), as they are handed out."""
+        """(output, found) for the caller."""
         return self.released(self.output_tree), self.released(result)
 
 
@@ -63,9 +63,9 @@ def vjp(
 ) -> tuple[Any, Any]:
     """(func(*inputs), the vector-Jacobian product of v, shaped as the output, with the Jacobian of func).
 
-    inputs and the output of func are a tensor or a tuple of tensors; the product is shaped as inputs. v may be left out
-    for an output of one number. create_graph keeps the results differentiable. An input that the output does not depend
-    on gives zeros, or an Error with strict. ShapeError if v does not have the shape of the output.
+    inputs and the output of func are a tensor or a tuple of tensors; the product is shaped as inputs. v may be omitted
+    for an output of one number. create_graph keeps the results differentiable. An input that does not affect the output
+    gives zeros, or with strict an Error. ShapeError if v is not shaped as the output.
 
     >>> norch.autograd.functional.vjp(norch.exp, norch.zeros(2), norch.ones(2))
     (tensor([1., 1.]), tensor([1., 1.]))
@@ -78,8 +78,8 @@ def vjp(
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """(func(*inputs), the Jacobian-vector product with v, shaped as inputs). The product is shaped as the output; the
-    options are those of vjp().
+    """(func(*inputs), the Jacobian-vector product with v, which is shaped as inputs). The product is shaped as the
+    output. Options as in vjp().
 
     >>> norch.autograd.functional.jvp(norch.square, norch.tensor([1.0, 2.0]), norch.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
@@ -99,16 +99,16 @@ def jacobian(
 ) -> Any:
     """The derivatives of all elements of func(*inputs) by all elements of inputs: (*output.shape, *input.shape).
 
-    If inputs is a tuple, it is a tuple over the inputs; if the output is a tuple, a tuple over the outputs of these.
-    strategy is "reverse-mode" (a walk for each element of the outputs) or "forward-mode" (for each element of the
-    inputs). vectorize batches all walks in one with vmap: faster, but takes more memory.
+    For a tuple of inputs the result is a tuple over them; for a tuple of outputs, a tuple over the outputs of these.
+    strategy: "reverse-mode" (a walk for each element of the outputs) or "forward-mode" (for each element of the
+    inputs). vectorize batches all walks by vmap: faster, but with more memory.
 
     >>> norch.autograd.functional.jacobian(lambda x: x * x, norch.tensor([1.0, 2.0]))
     tensor([[2., 0.],
             [0., 4.]])
     """
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ValueError(f"jacobian: strategy is 'reverse-mode' or 'forward-mode', not {strategy!r}")
+        raise ValueError(f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', not {strategy!r}")
     run = _Run("jacobian", func, inputs, create_graph, strict)
     rows = run.jacobian(strategy == "forward-mode", None if vectorize else 1)
     return run.by_output([run.released(run.by_input(row)) for row in rows])

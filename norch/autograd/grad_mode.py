@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         overridden: bool
 
 
-# Each thread has its own enabled, autocast (its setting, autocast.py) and overridden (whether a TorchFunctionMode gets
-# its calls). The process has casting (whether any thread casts) and anomaly (anomaly.py).
+# Each thread has enabled, autocast (its setting, autocast.py) and overridden (whether a TorchFunctionMode gets its
+# calls). The process has casting (whether any thread casts) and anomaly (anomaly.py).
 mode: _Mode = lib.norch_modes()  # csrc/python/modes.c
 # Setters without Python code, because Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}
@@ -94,11 +94,11 @@ class _Within(Guard):
         return decorated(function, type(self))
 
 
-GENERATOR = 0x20  # inspect.CO_GENERATOR; that module takes long to import
+GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect is slow
 
 
 def decorated(function: F, make: Callable[[], Any]) -> F:
-    """function, run in the context make(); a generator is in it while it runs, not while it is suspended."""
+    """function in the context make(). A generator is in it while it runs, not while it is suspended."""
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR:
 
         @functools.wraps(function)

@@ -26,16 +26,16 @@ def grad(
     """The gradients of outputs with respect to inputs: a tuple of tensors, shaped as the inputs. No .grad changes.
 
     outputs, inputs    a tensor, a graph.GradientEdge, or a sequence of them
-    grad_outputs       the gradient of each output, of its shape; may be left out for outputs of one element, for 1
+    grad_outputs       the gradient of each output, of its shape; default 1 for outputs of one element
     retain_graph       keeps what the nodes saved, for another walk (default: create_graph)
     create_graph       records the walk itself, for derivatives of derivatives
     only_inputs        has no effect
-    allow_unused       an input that outputs do not depend on gives None instead of an Error
-    is_grads_batched   grad_outputs have one more axis, in front, and so have the results: vmap walks once for all rows
+    allow_unused       an input that does not affect outputs gives None instead of an Error
+    is_grads_batched   grad_outputs have another axis in front, and so have the results: vmap walks once for all rows
     materialize_grads  such an input gives zeros
 
-    Raises Error if an input does not require grad, or the graph was freed; ShapeError and DeviceError for
-    grad_outputs that do not fit.
+    Raises Error if an input does not require grad or the graph was freed; ShapeError and DeviceError for grad_outputs
+    that do not fit.
 
     >>> x = norch.tensor(3.0, requires_grad=True)
     >>> (dx,) = norch.autograd.grad(x ** 3, x, create_graph=True)
@@ -74,7 +74,7 @@ def zeros_for(x: Any) -> Tensor:
     if type(x) is GradientEdge:
         if x.ownership_token is None:
             raise Error(
-                "grad: materialize_grads needs a shape, and the edge of an unused input was not made of a tensor"
+                "grad: materialize_grads needs a shape, and the edge of an unused input was not made from a tensor"
             )
         x = x.ownership_token
     return x.new_zeros(x.shape)

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The edge at which the gradient of a tensor arrives, to stand for the tensor in grad() and backward(), so that its
+    """The edge at which a tensor's gradient arrives. grad() and backward() take it in place of the tensor, so that the
     elements can be freed. Error if the tensor does not require grad.
 
     >>> x = norch.tensor(3.0, requires_grad=True)
@@ -39,8 +39,8 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:
-    """Tells autograd that code which it does not see wrote to the elements of a tensor, or of an iterable of tensors. A
-    node that saved one of them then raises Error in backward().
+    """Tells autograd that code outside it wrote to a tensor, or to an iterable of tensors. A node that saved one of
+    them then raises Error in backward().
 
     >>> x = norch.ones(2)
     >>> norch.autograd.graph.increment_version(x)

@@ -1,5 +1,5 @@
 """float16 and bfloat16 in gradients: a gradient function of several operations computes in float32, and so do the sums
-over the axes that an operation broadcast; the gradient of an input is rounded once, to its dtype."""
+over broadcast axes. The gradient of an input is rounded once, to the input's dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HALVES = (constants["FLOAT16"], constants["BFLOAT16"])
 
 @functools.cache
 def _operations() -> set[int]:
-    """The byte code instructions that may be operations on tensors, by their names in Python 3.10 to 3.14."""
+    """The byte code instructions of Python 3.10 to 3.14 that may be operations on tensors."""
     from opcode import opmap
 
     return {
@@ -31,7 +31,7 @@ def _operations() -> set[int]:
 
 
 def widened(x: Any) -> Any:
-    """x, or halves as float32, in a list or tuple too."""
+    """x with 16-bit floats as float32, also in a list or tuple."""
     if isinstance(x, Handle):
         return x.float() if x._dtype in HALVES else x  # type: ignore[attr-defined]
     if type(x) in (list, tuple):
@@ -40,9 +40,9 @@ def widened(x: Any) -> Any:
 
 
 def is_composite(function: Any) -> bool:
-    """Whether a gradient function computes with more than one operation, itself or in the function that it calls."""
+    """Whether a gradient function uses more than one operation, directly or in a function that it calls."""
     code = getattr(function, "__code__", None)
-    if code is None or hasattr(function, "row"):  # a function of ops/op.py, which has a kernel
+    if code is None or hasattr(function, "row"):  # a function of ops/op.py, which is one kernel
         return False
     calls = [op for op in code.co_code[::2] if op in _operations()]
     if len(calls) != 1:
@@ -52,7 +52,7 @@ def is_composite(function: Any) -> bool:
 
 
 def _by_rule(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient function that computes in float32 if it is composite, and rounds the result."""
+    """A gradient function that computes in float32 and rounds the result if it is composite."""
     if not is_composite(function):
         return function
     wide = _kept_wide(function)
@@ -72,8 +72,8 @@ def _kept_wide(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def propagate(node: Any, g: Any, *needed: Any) -> Any:
-    """node.propagate(g, *needed), by the rule if g has halves. Gradients of a node that broadcast stay in float32 until
-    unbroadcast() has summed them."""
+    """node.propagate(g, *needed), wrapped if g is a 16-bit float. If the node broadcast, its gradients stay in float32
+    until unbroadcast() has summed them."""
     if getattr(g, "_dtype", -1) not in HALVES:
         return node.propagate(g, *needed)
     in_float32 = _propagate_by(_by_rule if node.metas is None else _kept_wide, type(node))

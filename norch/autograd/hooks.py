@@ -1,4 +1,4 @@
-"""Hooks on the gradients of nodes, on modules and on optimizers; and the handles that remove them."""
+"""Hooks on nodes, modules and optimizers, and the handles that remove them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
 
 
 class UserHook:
-    """A user's hook that is not called with the arriving gradient."""
+    """A hook of the user's that does not take the arriving gradient."""
 
     def __init__(self, hook: Callable[..., Any]):
         self.hook = hook
@@ -114,15 +114,15 @@ class UserHook:
 
 
 class BeforeNode(UserHook):
-    """The hook of Node.register_prehook(): is called with the gradient of the result, in a tuple."""
+    """A hook of Node.register_prehook(), which takes the result's gradient in a tuple."""
 
 
 class AfterNode(UserHook):
-    """The hook of Node.register_hook(): is called with the gradients of the inputs, and with that of the result."""
+    """A hook of Node.register_hook(), which takes the gradients of the inputs and of the result."""
 
 
 def call_before(hooks: list[Any], g: Any) -> Any:
-    """g, which may be None, after the hooks of Node.register_prehook(). They may leave None."""
+    """g, possibly None, after the hooks of Node.register_prehook(), which may return None."""
     for hook in tuple(hooks):
         if type(hook) is BeforeNode:
             (changed,) = _returned(hook.hook((g,)), (g,), "register_prehook")
@@ -144,7 +144,7 @@ def _returned(changed: Any, gradients: tuple[Any, ...], name: str) -> tuple[Any,
     if changed is None:
         return gradients
     if not isinstance(changed, tuple):
-        raise TypeError(f"{name}: a hook returns None or a tuple of gradients, not {type(changed).__name__}")
+        raise TypeError(f"{name}: a hook must return None or a tuple of gradients, not {type(changed).__name__}")
     if len(changed) != len(gradients):
         raise Error(f"{name}: a hook returned {len(changed)} gradients, not {len(gradients)}")
     for new, old in zip(changed, gradients):
@@ -156,11 +156,11 @@ def _returned(changed: Any, gradients: tuple[Any, ...], name: str) -> tuple[Any,
 
 
 class PostAccumulateHook(UserHook):
-    """A hook of a Leaf that is called with the tensor after its .grad was updated, not with the gradient."""
+    """A hook of a Leaf that takes the tensor after its .grad was updated."""
 
 
 class RetainGradHook:
-    """The hook of retain_grad(): adds the gradient to .grad of a tensor that is no leaf."""
+    """The hook of retain_grad(): adds the gradient to .grad of a non-leaf tensor."""
 
     def __init__(self, tensor: Any):
         self.tensor = weakref.ref(tensor)
@@ -172,12 +172,12 @@ class RetainGradHook:
 
 
 def retaining(hooks: list[Any] | None, tensor: Any) -> list[Any]:
-    """The hooks among these that retain_grad() of this tensor added."""
+    """Those of the hooks that retain_grad() of this tensor added."""
     return [hook for hook in hooks or () if isinstance(hook, RetainGradHook) and hook.tensor() is tensor]
 
 
 def add_to_grad(tensor: Any, g: Any) -> None:
-    """Adds g to .grad of a tensor that is no leaf; .grad never shares memory with g, which others may use."""
+    """Adds g to .grad of a non-leaf tensor; .grad never shares memory with g, which others may use."""
     tensor._grad = g.clone() if tensor._grad is None else tensor._grad + g
 
 
@@ -196,7 +196,7 @@ def call_hooks(hooks: list[Any], g: Any) -> Any:
 
 
 def call_post_hooks(leaf: Any, g: Any) -> None:
-    """Calls the hooks of a leaf that follow the update of its .grad by g."""
+    """Calls a leaf's hooks that follow the update of its .grad by g."""
     tensor = leaf.tensor()
     for hook in tuple(leaf.hooks or ()):
         if type(hook) is PostAccumulateHook and tensor is not None:
@@ -205,9 +205,9 @@ def call_post_hooks(leaf: Any, g: Any) -> None:
 
 
 def plain(gradient: Any) -> Any:
-    """A gradient that the program passed, as a plain Tensor with its history, so that the walk calls no methods of
+    """A gradient passed by the program as a plain Tensor with its history, so that the walk calls no methods of
     subclasses."""
-    if not getattr(gradient, "_overrides", False) or gradient.is_sparse:  # a sparse tensor's elements are not in C
+    if not getattr(gradient, "_overrides", False) or gradient.is_sparse:  # a sparse tensor's elements are in Python
         return gradient
     return _handle.result_class.as_subclass(gradient, _handle.result_class)
 
@@ -215,7 +215,7 @@ def plain(gradient: Any) -> Any:
 def check_gradient(gradient: Any, of: Any, name: str) -> None:
     """Raises an exception unless gradient is a tensor of the shape and on the device of `of`."""
     if not isinstance(gradient, Handle):
-        raise TypeError(f"{name}: a gradient is a tensor, not {type(gradient).__name__}")
+        raise TypeError(f"{name}: a gradient must be a tensor, not {type(gradient).__name__}")
     shape, wanted = tuple(gradient.shape), tuple(of.shape)
     if shape != wanted:
         raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")

@@ -15,7 +15,7 @@ from .view_history import SEVERED, UNRECORDED, Constant, is_moved, rebase_histor
 
 
 def check_writable(x: Any, name: str, value: Any = None) -> None:
-    """Raises Error if autograd forbids a write into x, such as into a leaf that requires grad. value: the tensor to be
+    """Raises Error if autograd forbids writing to x, for example to a leaf that requires grad. value: the tensor to be
     written, if it may require grad."""
     try:
         node, view = x._node, x._view
@@ -37,11 +37,11 @@ def check_writable(x: Any, name: str, value: Any = None) -> None:
     of_value = isinstance(value, Handle) and gradient_edge(value) is not None
     if view is UNRECORDED and node is None and of_value:
         raise Error(
-            f"{name}: a value that requires grad cannot be written to a view taken under no_grad(), whose base would "
-            "not have its gradient; take the view again, or clone() it"
+            f"{name}: a value that requires grad cannot be written to a view taken under no_grad(), as its base would "
+            "not get the gradient; take the view again, or clone() it"
         )
     recorded = view is not UNRECORDED
-    # A view whose base has no history can require grad through a view between them that later became a leaf.
+    # A view whose base has no history can require grad through a view in between that later became a leaf.
     below = node is not None and recorded and view.base._node is None and gradient_edge(x) is not None
     if below or type(view.base._node) is Leaf:
         raise Error(f"{name}: a view of a leaf that requires grad cannot be written to; do it under no_grad()")
@@ -55,7 +55,7 @@ def check_writable(x: Any, name: str, value: Any = None) -> None:
 def finish_write(x: Any, node: Node | None, saves_result: bool = False) -> None:
     """Updates the version counter of x after a write and, while recording, makes node its history.
 
-    saves_result: node saved the value that was written, so it is numbered after the write.
+    saves_result: node saved the written value, so it is numbered after the write.
     """
     lib.norch_bump(x)
     if node is not None:

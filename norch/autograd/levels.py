@@ -1,8 +1,8 @@
-"""Levels of vmap: the part that reverse walks need (norch/batching has the rest).
+"""Levels of vmap, as far as reverse walks need them (norch/batching has the rest).
 
 A batched tensor represents one sample, and its node does not know the batch. So a walk within vmap computes a gradient
-for each sample. A walk outside enters a level through its results, and leaves it along an edge to a node made before
-the level began. That node is shared by all samples, so their gradients are summed there.
+for each sample. A walk outside enters a level through its results, and leaves it along an edge to a node older than the
+level. All samples share that node, so their gradients are summed there.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ within = _Within()  # the levels that run in this thread, the innermost last
 class Level:
     """A run of vmap: a `with` while its function runs.
 
-    size         how many samples
+    size         the number of samples
     randomness   "error", "different" or "same"
-    start        the sequence number at which it began: nodes and levels within have higher ones
-    notes        a method of subclasses that runs library calls in place of the batching rules; or None
+    start        its first sequence number; nodes and levels inside have higher ones
+    notes        a method of subclasses that runs library calls instead of the batching rules, or None
     """
 
     notes: Any = None
@@ -62,7 +62,7 @@ class BatchedBase:
         raise NotImplementedError
 
     def batched(self, x: Any) -> Any:
-        """x, batched at each level that this tensor is batched at."""
+        """x, batched at every level at which this tensor is."""
         raise NotImplementedError
 
     def all_samples(self) -> Any:
@@ -75,11 +75,11 @@ class BatchedBase:
 
 
 def sums_of_levels(check: Callable[[Node, Sequence[Any]], Sequence[Any]] | None, collects: bool) -> Any:
-    """The check of a walk that may meet batched gradients: a function of a node and the gradients from it, which sums
-    those that leave a level. check: another check, called first. collects: whether the walk adds to .grad."""
+    """The check of a walk that may meet batched gradients: a function of a node and its gradients that sums those which
+    leave a level. check: another check, called first. collects: whether the walk adds to .grad."""
 
     def sum_and_check(node: Node, grad_inputs: Sequence[Any]) -> Sequence[Any]:
-        pairs = zip(node.edges, grad_inputs)  # propagate gives one an edge
+        pairs = zip(node.edges, grad_inputs)  # propagate returns one per edge
         sums = [_sum_of_left(edge, g, collects) if isinstance(g, BatchedBase) and edge else g for edge, g in pairs]
         if check is not None:
             check(node, [g.all_samples() if isinstance(g, BatchedBase) else g for g in sums])
@@ -97,7 +97,7 @@ def _sum_of_left(edge: Node, g: Any, collects: bool) -> Any:
         x: Any = edge.tensor()
         if x is not None and not isinstance(x, BatchedBase):
             raise Error(
-                "backward: within vmap a leaf that is not batched would collect a gradient of each sample; take the "
+                "backward: within vmap a leaf that is not batched would collect the gradients of all samples; take the "
                 "gradients with norch.func.grad() or autograd.grad() instead"
             )
     return g
@@ -126,8 +126,8 @@ def occurs(condition: Any) -> bool:
 
 
 def zeros_of(meta: Handle, *values: Any) -> Any:
-    """Zeros of the shape, dtype and device of meta. values: tensors that will be written into the result, or index it;
-    where they are batched by vmap, at whatever levels, the result is too."""
+    """Zeros of the shape, dtype and device of meta. values: tensors that will be written to the result, or index it; if
+    vmap batches them, the result is batched too."""
     like: Any = None
     for x in values:
         if type(x) is not _handle.result_class and hasattr(x, "_level"):
@@ -136,7 +136,7 @@ def zeros_of(meta: Handle, *values: Any) -> Any:
 
 
 def batching() -> Any:
-    """The package that batches calls, imported when it is first needed."""
+    """The package that batches calls, imported at first use."""
     from importlib import import_module
 
     return import_module("norch.batching")

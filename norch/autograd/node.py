@@ -18,7 +18,7 @@ from .hooks import AfterNode, BeforeNode, RemovableHandle, add_node_hook
 if TYPE_CHECKING:
 
     class NodeBase:
-        """The fields of nodes, which csrc/python/node.c makes."""
+        """The fields of nodes; csrc/python/node.c makes them."""
 
         edges: tuple[Node | None, ...]
         seq: int
@@ -35,7 +35,7 @@ else:
 
 
 class Node(NodeBase):
-    """One recorded operation. A new one has its number, and None elsewhere.
+    """One recorded operation. A new node has its number; its other fields are None.
 
     edges    for each differentiable input, the node that its gradient goes to, or None
     seq      sequence number; those of the inputs are lower, and the engine visits nodes in descending order
@@ -50,19 +50,19 @@ class Node(NodeBase):
 
     # Whether propagate may return its argument, or a view of it, instead of a new tensor.
     shares_grad = True
-    # Whether it represents nodes of its own; open() then makes its edges lead to these, if possible.
+    # Whether it represents other nodes; open() then redirects its edges to these, if possible.
     is_whole = False
     # Whether the gradient from propagate is 0 outside a region; add_to(whole, g) then adds that region to a gradient.
     partial = False
     # The first depends_on inputs belong to the graph of a recorded gradient even if its derivative by them is 0. As in
-    # PyTorch, the second derivative of relu is then 0 instead of an error (dependence.py).
+    # PyTorch, relu's second derivative is then 0 instead of an error (dependence.py).
     depends_on = 0
     # For complex numbers: True if propagate multiplies g by the derivative. The engine then conjugates g and the
     # result, which gives PyTorch's gradient. False: propagate returns PyTorch's gradient itself.
     holomorphic = False
     # Whether it is the node of a view; its first edge leads to the viewed tensor.
     of_view = False
-    # The gradient functions, if those of halves may need to be wrapped (halves.py).
+    # The gradient functions, if they may need to be wrapped for 16-bit floats (halves.py).
     declaration: Any = None
 
     def __init__(self, *edges: Node | None):
@@ -72,7 +72,7 @@ class Node(NodeBase):
         raise NotImplementedError(f"{self.name()} has no derivative")
 
     def _without_gradient(self) -> Sequence[Any]:
-        """propagate(None), where a hook has left no gradient."""
+        """propagate(None), for a hook that returned no gradient."""
         return [None] * len(self.edges)
 
     def add_to(self, whole: Any, g: Any) -> None:
@@ -85,9 +85,9 @@ class Node(NodeBase):
         """See is_whole."""
 
     def apart(self, x: Any) -> Node:
-        """The node at which all gradients of x add up; this node is the history of x. It is this node itself, but for a
-        result of a compiled function it may be one of the function's own nodes (program/joint.py), which then becomes
-        the history of x."""
+        """The node at which all gradients of x add up. This node is the history of x. The result is this node, or for a
+        compiled function's result perhaps one of the function's own nodes (program/joint.py), which then becomes the
+        history of x."""
         return self
 
     def name(self) -> str:
@@ -95,7 +95,7 @@ class Node(NodeBase):
 
     def register_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
         """Calls hook(grad_inputs, grad_outputs), two tuples, when backward() has computed the gradients of the inputs
-        (of a leaf there are none); a tuple that it returns replaces them.
+        (none for a leaf). A tuple that it returns replaces them.
 
         >>> x = norch.ones(2, requires_grad=True)
         >>> y = x * 3
@@ -106,8 +106,8 @@ class Node(NodeBase):
         return add_node_hook(self, AfterNode(hook))
 
     def register_prehook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """Calls hook(grad_outputs) with the gradient of the result, in a tuple, before those of the inputs are
-        computed; a tuple that it returns replaces it."""
+        """Calls hook(grad_outputs) with the result's gradient in a tuple before the inputs' gradients are computed. A
+        tuple that it returns replaces it."""
         return add_node_hook(self, BeforeNode(hook))
 
     @property
@@ -137,25 +137,25 @@ class Leaf(Node):
         return self.tensor()
 
 
-Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # programs that walk a graph know leaves by this name
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # programs that walk a graph expect this name
 
 
 _Edge: Any = namedtuple("_Edge", "node output_nr ownership_token", defaults=(None,))
 
 
 class GradientEdge(_Edge):
-    """The node at which the gradient of a tensor arrives. It takes the place of the tensor in grad() and backward(),
-    without keeping its elements alive. Edges to the same result of the same node are equal.
+    """The node at which a tensor's gradient arrives. grad() and backward() take it in place of the tensor, without
+    keeping the elements alive. Edges to the same result of a node are equal.
 
     node             the operation that made the tensor, or the node of a leaf
     output_nr        0: a node of norch has one result
-    ownership_token  an empty tensor of the shape, dtype and device of that tensor, if the edge was made from one
+    ownership_token  an empty tensor of the tensor's shape, dtype and device, if the edge was made from one
     """
 
     __slots__ = ()
 
     def node_to_walk(self) -> Node:
-        """The node. NotImplementedError where norch.compat shows more nodes than there are, and this is one of them."""
+        """The node. NotImplementedError if it is one of several that norch.compat shows for a single node."""
         node = self[0]
         if not isinstance(node, Node):
             raise NotImplementedError(f"norch computes {node.name()} in one node with others, and has no edge there")

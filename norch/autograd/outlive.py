@@ -1,9 +1,9 @@
-"""outlive_writes(): nodes that compute their gradients after writes to what they saved.
+"""outlive_writes(): nodes that can compute gradients after their saved tensors were written to.
 
-After a write to a tensor that a node saved, the node refuses to compute its gradient. In PyTorch the gradient of some
-operations reads a copy of an input, or a value computed from it, so that a write is no error. Such an operation says so
-here. Its node then gets a copy of the tensor just before an in-place write, which check_writable() announces. Without
-such a write nothing is copied.
+Normally a node refuses to compute its gradient after a write to a tensor that it saved. In PyTorch some operations save
+a copy of an input, or a value computed from it, so that a write is no error. Such an operation declares this here. Its
+node gets a copy of the tensor just before an in-place write, which check_writable() announces. Without such a write
+nothing is copied.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .._tensor.handle import Handle, version_counter_of
 from .grad_mode import mode
 from .record import gradient_edge
 
-# By the id() of a version counter, weak references to the nodes that saved a tensor that has it.
+# {id() of a version counter: weak references to the nodes that saved a tensor with it}.
 outliving: dict[int, list[Any]] = {}
-lib.norch_bind_outliving(outliving)  # writes of rows look there first
+lib.norch_bind_outliving(outliving)  # in-place rows look there first
 
 
 def outlive_writes(out: Any, *saved: Any) -> Any:
-    """Returns out. If it has a node, the node computes its gradient even after writes to these tensors (or None), which
-    it saved."""
+    """Returns out. Its node, if it has one, can compute its gradient even after writes to these saved tensors (or
+    None)."""
     node = out._node
     if node is not None and mode.enabled:
         for x in saved:
@@ -39,7 +39,7 @@ def outlive_writes(out: Any, *saved: Any) -> Any:
 
 
 class _Reference(weakref.ref[Any]):
-    """To a node; key: that of outliving."""
+    """A weak reference to a node; key: that of outliving."""
 
     __slots__ = ("key",)
 
@@ -47,15 +47,14 @@ class _Reference(weakref.ref[Any]):
 
 
 def _forget(reference: Any) -> None:
-    """Called when a node ends."""
+    """Called when a node is freed."""
     references = outliving.pop(reference.key, ())
     if len(references) > 1:
         outliving[reference.key] = [other for other in references if other is not reference]
 
 
 def copy_saved(counter: list[int]) -> None:
-    """Gives copies to the nodes that saved tensors with this version counter, before one of the tensors is written
-    to."""
+    """Gives copies to the nodes that saved tensors with this version counter, before one of them is written to."""
     for reference in outliving.pop(id(counter), []):
         node = reference()
         if node is None or node._saved is None or counter[0] > node.seq:

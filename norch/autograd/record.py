@@ -1,7 +1,7 @@
 """record(): adds the node of a computed operation to the graph. Its class comes from derivative() (derivative.py).
 
-The nodes are made in csrc/python/node.c. differentiable.py declares whole operations with record(); functions of rows
-of csrc/ops.def record in the call itself (ops/_rows.py).
+csrc/python/node.c makes the nodes. differentiable.py declares whole operations with record(); functions of rows of
+csrc/ops.def record in the call itself (ops/_rows.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .view_history import SEVERED, UNRECORDED, refresh, view_of
 lib.norch_bind_views(refresh, view_of, SEVERED, UNRECORDED, history_of_result)
 gradient_edge: Callable[[Any], Node | None] = lib.norch_gradient_edge
 
-# record(node_class, out, inputs, others=(), broadcast=False): out, computed from inputs (a tuple of tensors, or None),
+# record(node_class, out, inputs, others=(), broadcast=False): out, computed from inputs (a tuple of tensors or None),
 # with a node if a gradient is wanted.
 #   others     the values of the gradient functions' other parameters, in the order of node_class.save_plan.others
 #   broadcast  the inputs were broadcast or promoted, so the engine sums and casts their gradients back
@@ -37,7 +37,8 @@ record_view: Callable[..., Any] = lib.norch_record_view
 
 
 def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], dim: int) -> Any:
-    """record() for a function of a sequence of tensors. Saves their meta tensors and dim; gradients are cast back."""
+    """record() for a function of a sequence of tensors. Saves their meta tensors and dim; the gradients are cast
+    back."""
     if not mode.enabled:
         return out
     for x in tensors:
@@ -53,8 +54,8 @@ def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], 
 
 
 def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> OpNode | None:
-    """The node of a write of values, broadcast, into x or a copy of it; None if no gradient is wanted. It is made
-    before the write; finish_write() follows. saved: what it saves after values_meta.
+    """The node of a write of values, broadcast, to x or a copy of it; None if no gradient is wanted. It is made before
+    the write; finish_write() follows. saved: what it saves after values_meta.
 
     x is None for a view: the ViewWrite node of its base handles the former elements.
     """

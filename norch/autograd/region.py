@@ -12,7 +12,7 @@ from .targets import Boundary
 
 def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[tuple[Node, Node]]]:
     """(the nodes behind outs that were recorded after start; the edges from them to earlier nodes, as pairs, in the
-    order in which a walk brings gradients along them)."""
+    order in which a walk follows them)."""
     inside: set[Node] = set()
     todo = [node for node in outs if node.seq >= start]
     while todo:
@@ -27,7 +27,7 @@ def region(outs: Iterable[Node], start: int) -> tuple[set[Node], list[tuple[Node
 def walk_to(
     frontier: Sequence[Node | None], roots: Iterable[tuple[Node | None, Any]], retain_graph: bool, create_graph: bool
 ) -> tuple[Any, ...]:
-    """The gradients that arrive at the nodes of frontier. Their hooks are left to the enclosing walk."""
+    """The gradients that arrive at the nodes of frontier. Their hooks are left to the outer walk."""
     gradients = _walk(
         Boundary([node for node in frontier if node is not None], has_hooks=False), roots, retain_graph, create_graph
     ).found
@@ -41,9 +41,9 @@ def walk_apart(
     create_graph: bool,
     sources: Sequence[Node | None] | None = None,
 ) -> tuple[Any, ...]:
-    """As walk_to(), but a node that is in edges several times gets as many gradients, one by one as they arrive, so
-    that they are added up in the same order as in a single walk. Where fewer arrive, the others are None; where more
-    do, the last is a sum. sources: the nodes that the edges come from, where the walk goes through them."""
+    """Like walk_to(), but a node that occurs several times in edges gets its gradients separately, as they arrive, so
+    that they are added up in the order of a single walk. If fewer arrive, the others are None; if more, the last is a
+    sum. sources: the nodes that the edges come from, if the walk passes through them."""
     places: dict[Node, list[int]] = {}
     for i, node in enumerate(edges):
         places.setdefault(node, []).append(i)

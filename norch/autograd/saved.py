@@ -1,8 +1,8 @@
-"""The values that nodes save for gradients, and the checks when these are read.
+"""The values that nodes save for gradients, and the checks on reading them.
 
-derivative() makes a SavePlan once, from the names of the parameters of the gradient functions. record() fills
-node._saved by it (csrc/python/node.c); before a gradient function gets a saved tensor, reader() or
-csrc/python/gradients.c checks that it was neither freed nor written to since. OpNode.release() frees.
+derivative() makes a SavePlan once, from the parameter names of the gradient functions. record() fills node._saved by it
+(csrc/python/node.c). Before a gradient function gets a saved tensor, reader() or csrc/python/gradients.c checks that it
+was neither freed nor written to. OpNode.release() frees.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import Error
 from .grad_mode import mode
 from .node import Node
 
-# For a node that wrote to a view and saved the result: a weak reference to the history of the view, which leads to it.
+# For a node that wrote to a view and saved the result: a weak reference to the view's history, which leads to the node.
 _of_views: WeakKeyDictionary[Node, ref[Node]] = WeakKeyDictionary()
 
 
@@ -27,7 +27,7 @@ def note_view(node: Node, history: Node) -> None:
 
 
 def history_of_result(node: Node) -> Node:
-    """The history of what node saved as its result, with the hooks on it: node, or that of the view it wrote to."""
+    """The history, with its hooks, of what node saved as its result: node, or that of the view it wrote to."""
     reference = _of_views.get(node)
     return (reference() if reference is not None else None) or node
 
@@ -38,11 +38,11 @@ class SavePlan:
     inputs      the names of the inputs that may have a gradient
     needed      for each input, the names that its gradient needs
     saves       the names of the saved values, in the order of node._saved
-    others      the names of the values that record() takes beside the inputs and the result
-    frees       whether a tensor is saved. backward() then frees all; shapes, axes and numbers stay for another walk
+    others      the names of the values that record() takes besides the inputs and the result
+    frees       whether a tensor is saved. backward() then frees everything; shapes, axes and numbers stay
     out         whether the result is saved
-    tensors     the names of values beside the inputs and the result that are tensors, or TensorHolders
-    unread      the inputs whose meta tensor is saved where no wanted gradient needs their elements
+    tensors     the names of values besides the inputs and the result that are tensors, or TensorHolders
+    unread      the inputs of which only the meta tensor is saved if no wanted gradient reads their elements
     selections  what select() returned, by its argument
     """
 
@@ -69,8 +69,8 @@ class SavePlan:
         self.selections: list[str | None] = [None] * (1 << len(inputs))
 
     def select(self, wanted: int) -> str:
-        """What a node saves if the gradients of the bit mask are wanted, the first input's bit being the highest: for
-        each value of `saves` a character, whose code is
+        """What a node saves for the wanted gradients in the bit mask, whose highest bit is the first input: a character
+        for each value of `saves`, with the code
 
             0        None
             1, 2 ..  an input, or after these a value of others
@@ -90,8 +90,8 @@ class SavePlan:
         return self.saves.index(name) | 32 * (name == "out") | 64 * (name in self.tensors)
 
     def reader(self, parameters: tuple[str, ...]) -> Any:
-        """A function of a node that returns the saved values of these names. It checks that they were neither freed nor
-        written to, and gives a saved result its history back."""
+        """A function that returns a node's saved values of these names. It checks that they were neither freed nor
+        written to, and gives a saved result its history."""
         positions = [self.saves.index(name) for name in parameters]
         count = len(positions)
         in_order = count > 1 and positions == [*range(len(self.saves))]
@@ -123,7 +123,7 @@ class SavePlan:
 
 
 class TensorHolder:
-    """Base of saved objects that hold tensors, which are checked and freed as saved inputs are."""
+    """Base of saved objects with tensors, which are checked and freed like saved inputs."""
 
     __slots__ = ()
 
@@ -136,7 +136,7 @@ _CHECKED = (Handle, TensorHolder)
 
 
 def saved_intact(node: Node, saved: Any) -> None:
-    """Raises Error if a tensor saved by node was freed by an earlier walk, or written to after node was made."""
+    """Raises Error if a tensor saved by node was freed by an earlier walk, or written to since."""
     if saved is None:
         raise freed(node)
     version = saved._version_counter

@@ -1,8 +1,8 @@
 """Hooks on the tensors that nodes save: saved_tensors_hooks(), save_on_cpu().
 
-A node keeps what it saves in the attribute _saved. The first use of hooks puts a descriptor in its place, which packs
-what is set while hooks are active, and unpacks it where it is read; csrc/python/node.c, which fills the field itself,
-packs from then on too. Programs without hooks pay nothing.
+A node keeps what it saves in the attribute _saved. The first use of hooks replaces it by a descriptor, which packs on
+writing while hooks are active, and unpacks on reading. csrc/python/node.c, which writes the field directly, then packs
+too. Programs without hooks pay nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Hook = Callable[[Any], Any]
 
 
 class _Active(threading.local):
-    """The hooks of a thread, the innermost last, and why there may be none."""
+    """A thread's hooks, the innermost last, and the message if hooks are disabled."""
 
     def __init__(self) -> None:
         self.hooks: list[tuple[Hook, Hook]] = []
@@ -35,7 +35,7 @@ _active = _Active()
 
 
 class _Packed:
-    """What a hook made of a saved tensor, and the history of that tensor, for gradients of gradients."""
+    """What a hook returned for a saved tensor, and the tensor's history, for gradients of gradients."""
 
     __slots__ = ("edge", "unpack", "value")
 
@@ -59,13 +59,13 @@ def _packed(saved: Any) -> Any:
     if not saved or not _active.hooks:
         return saved
     hooks = _active.hooks[-1]
-    return tuple(  # of what has elements: some only tell a shape; not of numbers, whose tensors all calls share
+    return tuple(  # only tensors with elements (some only give a shape), and no numbers, whose tensors all calls share
         _Packed(x, hooks) if isinstance(x, Handle) and x._address and not x._weak else x for x in saved
     )
 
 
 class _Saved:
-    """Stands for the attribute _saved of a class of nodes."""
+    """Replaces the attribute _saved of a class of nodes."""
 
     def __init__(self, get: Callable[[Any], Any], set: Callable[[Any, Any], None]) -> None:
         self.get, self.set = get, set
@@ -83,7 +83,7 @@ class _Saved:
 
 
 def _install() -> None:
-    """Puts the descriptors in place, once."""
+    """Installs the descriptors, once."""
     if "_saved" in vars(OpNode):
         return
     slot, record = Node._saved, Function._record
@@ -92,7 +92,7 @@ def _install() -> None:
 
     def recorded(self: Any, outputs: Any, inputs: Any) -> Any:
         result = record(self, outputs, inputs)
-        slot.__set__(self, _packed(slot.__get__(self)))  # now: record() compares them with outputs
+        slot.__set__(self, _packed(slot.__get__(self)))  # now, as record() compares them with the outputs
         return result
 
     lib.norch_pack_saved(_packed)
@@ -102,8 +102,8 @@ def _install() -> None:
 
 
 class saved_tensors_hooks:  # PyTorch's name
-    """A context in which pack_hook(x) is kept in place of each tensor that an operation saves for backward(), and
-    unpack_hook(what it returned) gives the tensor back when it is needed. Hooks may be nested: the innermost count.
+    """A context in which pack_hook(x) is kept instead of each tensor that an operation saves for backward();
+    unpack_hook() of it returns the tensor when it is needed. In nested contexts the innermost hooks apply.
 
     >>> kept = []
     >>> x = norch.tensor([2.0], requires_grad=True)
@@ -120,7 +120,7 @@ class saved_tensors_hooks:  # PyTorch's name
         if _active.refused is not None:
             raise Error(_active.refused)
         _install()
-        lib.norch_captured_slow_path(1)  # a recording knows nothing of hooks
+        lib.norch_captured_slow_path(1)  # recordings ignore hooks
         _active.hooks.append((self.pack_hook, self.unpack_hook))
 
     def __exit__(self, *error: Any) -> None:
@@ -129,13 +129,13 @@ class saved_tensors_hooks:  # PyTorch's name
 
 
 def are_active() -> bool:
-    """Whether this thread has hooks on what nodes save."""
+    """Whether this thread has hooks on saved tensors."""
     return bool(_active.hooks)
 
 
 class save_on_cpu(saved_tensors_hooks):  # PyTorch's name
-    """A context in which tensors that operations on another device save for backward() are kept in the memory of
-    the host. pin_memory is accepted, and has no effect.
+    """A context in which tensors that operations on another device save for backward() are kept in host memory.
+    pin_memory has no effect.
 
     >>> with norch.autograd.graph.save_on_cpu():
     ...     y = norch.ones(3, requires_grad=True).exp()

@@ -1,4 +1,4 @@
-"""PyTorch's names of what nodes saved: ``y.grad_fn._saved_self``."""
+"""PyTorch's names for the values that nodes save: ``y.grad_fn._saved_self``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMES_OF = {
     "Var": {"param": "correction"},
     "Where": {"a": "condition"},
 }
-# Values that the class of a node implies: x**2 and x**3 are operations of their own here.
+# Values that a node class implies: x**2 and x**3 are separate operations here.
 _CONSTANTS = {"Cube": {"exponent": 3}, "Square": {"exponent": 2}}
 
 _positions: dict[Any, dict[str, int]] = {}
@@ -71,7 +71,7 @@ def read_saved(node: Any, name: str) -> Any:
         raise AttributeError(f"{node.name()} saves no {name!r}", name=f"_saved_{name}", obj=node)
     if node._saved is None:
         raise Error(
-            f"{node.name()}: _saved_{name} was freed when the gradient went backward; pass retain_graph=True to "
+            f"{node.name()}: _saved_{name} was freed by backward(); pass retain_graph=True to "
             "backward() to read it after that"
         )
     value = node._saved[position]
@@ -89,7 +89,7 @@ def read_saved(node: Any, name: str) -> Any:
 
 
 class _Saved:
-    """The attribute _saved_<name> of nodes. A __getattr__ of their class would slow down every attribute of a node."""
+    """The attribute _saved_<name> of nodes. A __getattr__ would slow down all other attributes."""
 
     __slots__ = ("name",)
 
@@ -101,7 +101,7 @@ class _Saved:
 
 
 def add_saved_names(node_class: type) -> None:
-    """Adds every attribute _saved_<name> to the base class of nodes."""
+    """Adds all attributes _saved_<name> to the base class of nodes."""
     for names in (_NAMES, *_NAMES_OF.values()):
         for name in names.values():
             setattr(node_class, f"_saved_{name}", _Saved(name))

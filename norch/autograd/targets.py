@@ -1,5 +1,5 @@
-"""Which nodes a walk visits: all that its roots lead to, or, for grad(), only those between the roots and targets. It
-then collects the gradients of the targets and leaves .grad alone."""
+"""The nodes that a walk visits: all that its roots lead to, or for grad() only those between the roots and targets. It
+then collects the targets' gradients and does not change .grad."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .record import gradient_edge
 
 
 def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = False) -> set[Node]:
-    """The nodes that edges lead to from roots, and roots themselves. The edges of ends are not followed. opens: nodes
-    that represent others are opened first (Node.is_whole)."""
+    """The nodes reachable from roots, which are included. The edges of ends are not followed. opens: first opens nodes
+    that represent others (Node.is_whole)."""
     visited = set(roots)
     todo = list(visited)
     while todo:
@@ -30,8 +30,8 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = F
 
 
 def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Leaf, int]:
-    """How many gradients each leaf with hooks waits for, that is how many edges lead to it from the nodes that can be
-    reached from starts. Leaves that already have a gradient are left out."""
+    """The number of gradients that each leaf with hooks waits for: the edges to it from nodes reachable from starts.
+    Leaves that already have a gradient are left out."""
     counts: dict[Leaf, int] = {}
     for node in reachable(starts):
         for edge in node.edges:
@@ -41,14 +41,14 @@ def count_dependencies(starts: list[Any], gradients: dict[Node, Any]) -> dict[Le
 
 
 class Targets:
-    """The nodes whose gradients a walk collects. It visits only them and the nodes that lead to them.
+    """The nodes whose gradients a walk collects. It visits only these and the nodes that lead to them.
 
-    found      {target: its gradient}, None if none has arrived
-    one_by_one {target: (the node it comes from, gradient) as they arrive}: at these they are not added up, and not in
+    found      {target: its gradient, or None if none arrived}
+    one_by_one {target: (source node, gradient) in order of arrival}: gradients of these are not added up, and not in
                found
     needed     the nodes to visit, without those of one_by_one
-    visited    the nodes to which gradients go
-    has_hooks  whether the walk calls the hooks of targets
+    visited    the nodes that gradients reach
+    has_hooks  whether the walk calls the targets' hooks
     """
 
     __slots__ = ("found", "has_hooks", "needed", "one_by_one", "visited")
@@ -63,7 +63,7 @@ class Targets:
         self.has_hooks = has_hooks
 
     def start(self, roots: Iterable[Node]) -> None:
-        """Finds the needed nodes of a walk from roots."""
+        """Finds the nodes that a walk from roots needs."""
         needed, visited = self.needed, reachable(roots, self.found if self.is_boundary else ())
         for node in sorted(visited, key=lambda node: node.seq):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):
@@ -72,7 +72,7 @@ class Targets:
         needed.difference_update(self.one_by_one)
 
     def ends_at(self, node: Node) -> bool:
-        """Whether the walk ends at this target, because it leads to no other."""
+        """Whether the walk ends at this target because it leads to no other."""
         return self.is_boundary or self.needed.isdisjoint(node.edges)
 
 

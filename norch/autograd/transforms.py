@@ -1,9 +1,9 @@
 """The Jacobian of a function at a point, and products with it, computed by reverse walks.
 
-norch.func and autograd/functional.py are the two interfaces to it. A vector-Jacobian product v J is one walk. A
-Jacobian-vector product J u takes two: the first, w -> w J, is recorded; it is linear in w, so a walk through it with
+norch.func and autograd/functional.py are its two interfaces. A vector-Jacobian product v J is one walk. A
+Jacobian-vector product J u takes two: the first, w -> w J, is recorded; it is linear in w, so walking through it with
 the gradient u gives J u (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). A Jacobian is one
-of these products with each row of an identity matrix; vmap batches all rows in one walk.
+of these products for each row of an identity matrix; vmap batches all rows in one walk.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ Tensors = Sequence[Any]
 # ---- trees: tensors in lists, tuples and dicts ----------------------------------------------------------------------
 
 
-# Classes of further containers: (flatten, unflatten, ...), as utils._pytree.register_pytree_node() is given them.
+# Further container classes: (flatten, unflatten, ...), the arguments of utils._pytree.register_pytree_node().
 nodes: dict[Any, Any] = {}
 
 
 def map_tree(function: Callable[[Any], Any], tree: Any, method: str = "") -> Any:
-    """tree with function(tensor) in place of each tensor; other values stay. method: what has a method of this name is
-    a leaf too."""
+    """tree with function(tensor) in place of each tensor; other values stay. method: objects with a method of this name
+    are leaves too."""
     if isinstance(tree, Handle) or (method and hasattr(type(tree), method)):
         return function(tree)
     if type(tree) in nodes:
@@ -71,7 +71,7 @@ def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
 
 
 def check_shapes(name: str, tensors: Tensors, of: str, wanted: Tensors) -> None:
-    """ShapeError unless there is one tensor given, of the same shape, for each one wanted."""
+    """ShapeError unless tensors and wanted agree in number and shapes."""
     if len(tensors) != len(wanted):
         raise ShapeError(f"{name} holds {len(tensors)} tensors for {of} of {len(wanted)}")
     for i, (x, y) in enumerate(zip(tensors, wanted, strict=True)):
@@ -91,10 +91,10 @@ def pull(
     batched: bool = False,
     chunk_size: int | None = None,
 ) -> list[Any]:
-    """The gradients of inputs, if those of outputs are weights; zeros for inputs that no output depends on.
+    """The gradients of inputs for the gradients weights of outputs; zeros for inputs that affect no output.
 
-    batched: weights and results have one more axis, in front; a walk takes chunk_size rows at once (None: all).
-    strict: the name of the caller, for an Error instead of zeros. The graph is retained.
+    batched: weights and results have another axis in front; a walk takes chunk_size rows at once (None: all). strict:
+    the caller's name, for an Error instead of zeros. The graph is retained.
     """
     pairs = [(out, w) for out, w in zip(outputs, weights, strict=True) if gradient_edge(out) is not None]
     rows: tuple[int, ...] = (len(weights[0]),) if batched else ()
@@ -112,7 +112,7 @@ def pull(
 
 
 def _by_chunks(walk: Any, weights: Tensors, at_once: int) -> Sequence[Any]:
-    """The results of walks for at_once rows of weights each; a walk for one row is not batched."""
+    """The results of walks with at_once rows of weights each; a walk with one row is not batched."""
     count = len(weights[0])
     if at_once == count > 1:
         return walk(weights, is_grads_batched=True)
@@ -132,7 +132,7 @@ def _by_chunks(walk: Any, weights: Tensors, at_once: int) -> Sequence[Any]:
 
 
 def _identity(x: Any) -> Any:
-    """The rows of an identity matrix in the shape of x, (x.numel(), *x.shape), as windows of one vector."""
+    """The rows of an identity matrix in the shape of x, (x.numel(), *x.shape), as windows into one vector."""
     n = x.numel()
     if n == 0:
         return x.new_zeros((0, *x.shape))
@@ -148,18 +148,18 @@ def _is_open(outputs: Tensors, inputs: Tensors) -> bool:
     return any(type(node) is Leaf and node not in _ended for node in reachable(roots, ends) - ends)
 
 
-# The leaves of functions that have returned: what an inner transform gave still leads to its variables, which nobody
-# can differentiate by.
+# The leaves of functions that have returned: results of an inner transform still lead to its variables, by which
+# nothing is differentiated any more.
 _ended: weakref.WeakSet[Leaf] = weakref.WeakSet()
 
 
 class Linearized:
-    """func(*args, **kwargs), recorded with new variables in place of the tensors in args[i] for i in argnums.
+    """func(*args, **kwargs), recorded with new variables in place of the tensors in args[i], i in argnums.
 
     inputs, outputs    the variables; the tensors in the result of func
     input_tree         the nesting of results with one tensor for each input; output_tree: for each output
-    create_graph       whether results stay in their graph. None: only if they depend on other leaves than the inputs
-    strict             whether an input that no output depends on is an Error
+    create_graph       whether results stay in their graph. None: only if they depend on leaves other than the inputs
+    strict             whether an input that affects no output is an Error
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Linearized:
         now, self.inputs = list(args), []
         with enable_grad():
             for i in argnums:
-                # a view keeps the history of an input, which results may go on to; else the variables are leaves
+                # a view keeps an input's history, which results may extend; otherwise the variables are leaves
                 variables = [
                     x.view_as(x) if connected and x.requires_grad else x.detach().requires_grad_()
                     for x in leaves(args[i])
@@ -240,7 +240,7 @@ class Linearized:
             if x.dtype.is_complex:  # a function that is not holomorphic has two Jacobians
                 raise DTypeError(f"jacobian: {x.dtype.name} is not supported")
         blocks: list[list[Any]] = [[] for _ in self.outputs]
-        with enable_grad():  # for what joins the rows of a batch
+        with enable_grad():  # records what joins the rows of a batch
             for out, row in zip(self.outputs, blocks if not forward else ()):
                 of = (out,), self.inputs, (_identity(out),), self.create_graph, self.strict
                 grads = pull(*of, batched=True, chunk_size=chunk_size)

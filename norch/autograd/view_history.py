@@ -1,14 +1,14 @@
-"""The history of views, and how a write through one changes it.
+"""The history of views, and how writing through one changes it.
 
 A view keeps its base and the steps by which it was taken. A write through a view changes the base, whose history
-becomes "the old base, with this region replaced" (a ViewWrite node). The history of every other view of that base is
-then outdated. It is rebuilt when its gradient edge is next asked for (refresh).
+becomes "the old base with this region replaced" (a ViewWrite node). The histories of all other views of that base are
+then outdated, and each is rebuilt when its gradient edge is next read (refresh).
 
 The steps are also applied to the gradient of the base, and must give a view of it, or a write through that view would
-be lost. So a ViewWrite gives the gradient the strides of the base: whether reshape() is a view depends on these alone.
+be lost. So a ViewWrite gives the gradient the base's strides, on which alone it depends whether reshape() is a view.
 
-t_() and similar methods change the shape of a base in place. The steps of a view that was taken before then lead to
-other elements, so they are replaced by one step, the strides of the view within the memory of the base (settle).
+t_() and similar methods change the shape of a base in place. The steps of an older view would then lead to other
+elements, so settle() replaces them by one step: the view's strides within the memory of the base.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .node import Leaf, Node
 
 # (earlier steps or None, function, arguments, number of steps): a linked list, so a view of a view takes constant time.
 Steps = tuple[Any, Callable[..., Any], tuple[Any, ...], int]
-MOST_STEPS = 32  # of a view; beyond that, one step replaces as many as it can, so that memory is bounded
+MOST_STEPS = 32  # the most steps of a view; beyond that, one step replaces as many as possible, to bound memory
 
-# place(x, size, stride, shift, x_stride): the step that replaces others, a view with these strides of a tensor with the
-# strides x_stride. ops/view.py sets it.
+# place(x, size, stride, shift, x_stride): a step that replaces others, taking a view with these strides of a tensor
+# with strides x_stride. ops/view.py sets it.
 place: Any = None
 
 
@@ -53,15 +53,16 @@ class _Nowhere:
 # The _view of a view taken under no_grad() from a tensor that requires grad, and of an input that a Function returned.
 # A write through it could not be recorded, and raises.
 SEVERED = View()
-# The _view of other views taken under no_grad(). A recorded write through one would leave its base without history, and
-# raises. A result of a function that computes under no_grad() may have it as well as a node; it is then no view.
+# The _view of other views taken under no_grad(). A recorded write through one raises, as it would leave the base
+# without history. The result of a function that computes under no_grad() may have it too, besides a node; it is then
+# not a view.
 UNRECORDED = View()
 for _view in (SEVERED, UNRECORDED):
     _view.base, _view.steps, _view.node = _Nowhere(), None, None
 
 
 def base_of(x: Any) -> Any:
-    """The tensor that x is a recorded view of; None where there is none."""
+    """The tensor that x is a recorded view of, or None."""
     return None if x._view is None or type(x._view.base) is _Nowhere else x._view.base
 
 
@@ -96,14 +97,14 @@ def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Vie
 
 
 def _shortened(x: Any, view: View) -> Steps:
-    """A few steps that lead to x, or the steps of view if there are no such."""
+    """A short list of steps that leads to x, or the steps of view if there is none."""
     steps: Any = view.steps
     return _placed(x, view) or steps
 
 
 def _placed(x: Any, view: View) -> Steps | None:
-    """The steps to x by its strides within the base, or within a view of the base that has the dtype of x (real numbers
-    within complex ones). None if the base overlaps itself or has other memory by now, and for batched tensors."""
+    """The steps to x by its strides within the base, or within a view of the base that has x's dtype (real numbers
+    within complex ones). None if the base overlaps itself or its memory was replaced, and for batched tensors."""
     base = view.base
     if hasattr(x, "_physical") or lib.norch_overlaps_itself(base) or not lib.norch_shares_storage(base, x):
         return None
@@ -122,7 +123,7 @@ def _placed(x: Any, view: View) -> Steps | None:
 
 
 def _seen_in(dtype: int, whole: Any, path: list[Steps]) -> tuple[Any, Steps | None]:
-    """The first view of whole with the dtype, and the steps to it, with which path ends."""
+    """The first view of whole with this dtype, and the steps to it, which are the end of path."""
     steps: Steps | None = None
     while whole._dtype != dtype and path:
         _, step, arguments, _ = path.pop()
@@ -133,7 +134,7 @@ def _seen_in(dtype: int, whole: Any, path: list[Steps]) -> tuple[Any, Steps | No
 
 
 def _applied(x: Any, steps: Steps | None) -> Any:
-    """apply_steps(), or None where x does not allow them."""
+    """apply_steps(), or None if x does not allow the steps."""
     try:
         return apply_steps(x, steps)
     except OutOfMemoryError:
@@ -143,13 +144,13 @@ def _applied(x: Any, steps: Steps | None) -> Any:
 
 
 def reach(shape: Sequence[int], stride: Sequence[int], shift: int = 0) -> tuple[int, int]:
-    """The lowest and the highest element that strides reach from the one at shift."""
+    """The lowest and highest element that strides reach from the element at shift."""
     ends = [(count - 1) * step for count, step in zip(shape, stride)]
     return shift + sum(end for end in ends if end < 0), shift + sum(end for end in ends if end > 0)
 
 
 def contains(whole: Any, x: Any) -> bool:
-    """Whether all elements of x are elements of whole, a tensor of the same storage that does not overlap itself."""
+    """Whether all elements of x are elements of whole, a tensor of the same storage without overlap."""
     if not x._numel or not whole._numel:
         return not x._numel
     shift = x._offset - whole._offset
@@ -165,14 +166,14 @@ def contains(whole: Any, x: Any) -> bool:
 
 
 def is_moved(x: Any) -> bool:
-    """Whether the steps of the view x may lead to other elements, because a tensor with these elements got another
-    shape in place or the base has other memory."""
+    """Whether the steps of view x may lead to other elements, because a tensor with these elements changed its shape in
+    place or the base's memory was replaced."""
     version = x._version_counter
     return version is not x._view.base._version_counter or (version is not None and len(version) > 1)
 
 
 def settle(x: Any) -> None:
-    """Makes the steps of the view x lead to it from the present shape of its base, for a write; Error if none do."""
+    """Makes the steps of view x lead to it from its base's current shape, for a write; Error if that is impossible."""
     view = x._view
     with no_grad():
         again = _applied(view.base, view.steps)
@@ -187,15 +188,15 @@ _LOST = "a view of a tensor whose shape or memory was changed in place has lost 
 
 
 def same_history(a: Any, b: Any) -> bool:
-    """Whether a and b, views of the same elements, have the same base, so that writing b into a changes nothing.
-    x[i] += 1 ends with such a write (ops/getitem.py)."""
+    """Whether views a and b of the same elements have the same base, so that writing b into a changes nothing. x[i] +=
+    1 ends with such a write (ops/getitem.py)."""
     if a._view is None or b._view is None or a._view is SEVERED:
         return not mode.enabled
     return a._view.base is b._view.base
 
 
 def refresh(x: Any) -> None:
-    """Takes the view x again from its base, whose history has changed."""
+    """Takes view x again from its base, whose history has changed."""
     view = x._view
     base_node = view.base._node
     if base_node is not None and type(base_node) is not Leaf:
@@ -206,7 +207,7 @@ def refresh(x: Any) -> None:
                 again = apply_steps(view.base, steps)
         if again is None or not lib.norch_is_same(again, x):
             if _is_reshaped(base_node, view.node):
-                return  # nothing was written, so x has the history that it had
+                return  # nothing was written, so x keeps its history
             raise Error(_LOST)
         if x._node is not None and x._node.hooks is not None:
             _move_kept(x, again._node)
@@ -215,7 +216,7 @@ def refresh(x: Any) -> None:
 
 
 def _is_reshaped(node: Node | None, former: Node | None) -> bool:
-    """Whether a tensor of this history has only changed its shape in place since it had the former history."""
+    """Whether a tensor with this history has only changed its shape in place since it had the former one."""
     while node is not former:
         if node is None or not node.of_view:
             return False
@@ -224,7 +225,7 @@ def _is_reshaped(node: Node | None, former: Node | None) -> bool:
 
 
 def rebase_history(x: Any, node: Node) -> None:
-    """Makes node the history of x after a write; if x is a view, that of its base changes."""
+    """Makes node the history of x after a write; if x is a view, the history of its base."""
     view, whole = x._view, x
     if view is UNRECORDED:
         view = None
@@ -239,7 +240,7 @@ def rebase_history(x: Any, node: Node) -> None:
 
 
 def _move_kept(x: Any, node: Node) -> None:
-    """Moves the hook of retain_grad() to the new node, because it must see the gradient of the present value of x."""
+    """Moves the hook of retain_grad() to the new node, where the gradient of x's current value arrives."""
     hooks = x._node.hooks
     retaining_hooks = retaining(hooks, x)
     if retaining_hooks:
@@ -248,14 +249,14 @@ def _move_kept(x: Any, node: Node) -> None:
 
 
 class Constant(Node):
-    """A constant written over a former value; the gradient of that value is therefore 0."""
+    """A constant written over an older value, whose gradient is therefore 0."""
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         return (zeros_of(g),)
 
 
 class ViewWrite(Node):
-    """A base in which the region of a view was replaced."""
+    """A base after the region of a view was replaced."""
 
     __slots__ = ("steps", "strides")
 
@@ -273,14 +274,14 @@ class ViewWrite(Node):
         return outside, self._part(g)
 
     def _part(self, g: Any) -> Any:
-        """The region in the gradient g, a view of it."""
+        """The region of the gradient g, as a view of it."""
         part = apply_steps(g, self.steps)
         if not lib.norch_shares_storage(part, g):
-            raise Error("the region of a write is no view of the gradient, which has other strides than the base")
+            raise Error("the region of a write is not a view of the gradient, which has other strides than the base")
         return part
 
     def _laid_out(self, g: Any, copied: bool = False) -> Any:
-        """g with the strides of the base; a copy if it has other strides, or if a copy is requested."""
+        """g with the strides of the base; a copy if its strides differ or if a copy is requested."""
         if self.strides is None:
             return g.clone() if copied else g.contiguous()
         shape, stride = lib.norch_shape(g), self.strides
@@ -294,7 +295,7 @@ class ViewWrite(Node):
 
 @functools.lru_cache(256)
 def _order_of_axes(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[list[int], list[int]] | None:
-    """The order of axes in which a tensor with these strides is contiguous, and the order back; None if there is
+    """The order of axes in which a tensor with these strides is contiguous, and the inverse order; None if there is
     none."""
     order = sorted(range(len(shape)), key=lambda i: -stride[i])
     count = 1

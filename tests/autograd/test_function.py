@@ -250,7 +250,7 @@ def test_function_keeps_tensors_only():
             ctx.save_for_backward(x, 3)
             return x
 
-    with pytest.raises(TypeError, match="save_for_backward: keeps tensors, not int"):
+    with pytest.raises(TypeError, match="save_for_backward: expected tensors, not int"):
         Odd.apply(leaf(1.0))
 
 
