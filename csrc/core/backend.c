@@ -1,4 +1,4 @@
-/* backend: the devices that are registered, by type. */
+/* backend: the registered devices, by type. */
 #include "backend.h"
 
 #include "error.h"

@@ -1,5 +1,5 @@
-/* check: checks of arguments, one function for each rule. A broken rule sets an error that names the operation, and the
- * function returns its kind. */
+/* check: argument checks, one function for each rule. If a rule is broken, the function sets an error that names the
+ * operation, and returns the kind of error. */
 #ifndef NR_CHECK_H
 #define NR_CHECK_H
 
@@ -12,7 +12,7 @@ int32_t nr_check_real(const char *op, const norch_tensor *x);
 int32_t nr_refuse_complex(const char *op, int32_t dtype);
 /* A number of a dtype of dtypes.def. */
 int32_t nr_check_dtype(const char *op, int64_t dtype);
-/* All on one device; 0-d CPU tensors go with any. */
+/* All on one device; 0-d CPU tensors may be combined with any. */
 int32_t nr_check_devices(const char *op, int n, const norch_tensor *const *xs);
 /* Stricter: no exception for 0-d tensors. */
 int32_t nr_check_same_device(const char *op, const norch_tensor *x, const norch_tensor *other);
@@ -20,7 +20,7 @@ int32_t nr_check_same_device(const char *op, const norch_tensor *x, const norch_
 int32_t nr_check_axis(const char *op, int64_t axis, int32_t ndim, int32_t *result);
 /* Sizes: not negative, at most NORCH_MAX_DIMS of them, product within 63 bits. */
 int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape);
-/* Not expanded: each element has its own memory. */
+/* Not expanded: no two elements share memory. */
 int32_t nr_check_writable(const char *op, const norch_tensor *x);
 
 #endif

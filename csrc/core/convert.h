@@ -1,8 +1,9 @@
 /* convert: conversion of one number between dtypes, with a defined result for every value.
  *
- * A float is truncated to an integer; NaN and values out of range give the least integer, as on x86 (uint8 is converted
- * through int64, int8 and int16 through int32, and wrap). Integers wrap. Every value but 0 is true, NaN included.
- * float16 and bfloat16 are rounded from float, to nearest, ties to even; other numbers are converted to float first. */
+ * A float is truncated to an integer; NaN and values out of range give the smallest integer, as on x86 (uint8 is
+ * converted through int64, int8 and int16 through int32; these wrap). Integers wrap. Every value but 0 is true,
+ * including NaN. float16 and bfloat16 are rounded from float to nearest, ties to even; other numbers are converted to
+ * float first. */
 #ifndef NR_CONVERT_H
 #define NR_CONVERT_H
 
@@ -32,8 +33,8 @@ NR_SHARED int32_t nr_int32_of_float(float x) {
 NR_SHARED int64_t nr_int64_of_integer(int64_t x) { return x; }
 NR_SHARED int32_t nr_int32_of_integer(int64_t x) { return (int32_t)x; }
 
-/* ---- halves: IEEE 754 binary16, and bfloat16, which is the upper half of a float. Selects instead of branches let the
- * compiler vectorise loops over them. */
+/* ---- 16-bit floats: IEEE 754 binary16, and bfloat16, the upper half of a float. Selects instead of branches let the
+ * compiler vectorize loops over them. */
 
 NR_SHARED float nr_float_of_bits(uint32_t bits) {
     float x;
@@ -89,7 +90,7 @@ NR_SHARED uint16_t nr_bfloat16_of_float(float x) {
 /* From any computed type to the stored type of a dtype. */
 #define NR_TO_bool(x) ((x) != 0)
 #define NR_TO__Bool NR_TO_bool
-#define NR_TO_uint8(x) /* float32 from 2^31 on are multiples of 256 */ \
+#define NR_TO_uint8(x) /* float32 above 2^31 are multiples of 256 */ \
     ((uint8_t)_Generic((x), float: nr_int32_of_float, double: nr_int64_of_double, default: nr_int64_of_integer)(x))
 #define NR_TO_int8(x) ((int8_t)NR_TO_int32(x))
 #define NR_TO_int16(x) ((int16_t)NR_TO_int32(x))

@@ -1,12 +1,12 @@
-/* device: the functions of a backend that the CPU does not have (streams, events, graphs, pinned memory, memory
+/* device: the functions that backends other than the CPU have (streams, events, graphs, pinned memory, memory
  * statistics), which no operation uses, and the interface between the library and a plugin. */
 #ifndef NR_DEVICE_H
 #define NR_DEVICE_H
 
 #include "backend.h"
 
-/* Kernels of a device may depend on whether an address is a multiple of so many bytes: those that then take several
- * elements an access add them up in another order. */
+/* Kernels of a device may depend on whether an address is a multiple of this: those that read several elements per
+ * access add them up in another order. */
 #define NR_ALIGNMENT 16
 
 /* A copy of bytes, from the host or the device, to an address of the device. */
@@ -17,9 +17,9 @@ typedef struct nr_feed {
     bool from_host;
 } nr_feed;
 
-/* A device runs the work of one stream in order, and that of two streams in any order, unless one waits for an event
- * recorded in the other. Streams have numbers: 0 is the default stream, -1 the current stream of the calling thread,
- * which gets all work that names no stream. */
+/* A device runs the work of one stream in order. Work of two streams has no order, unless one waits for an event
+ * recorded in the other. Streams are numbers: 0 is the default stream, -1 the calling thread's current stream, which
+ * gets all work that names no stream. */
 struct nr_device {
     int32_t (*enter)(const nr_backend *self); /* makes it the current device; an error if this process cannot use it */
     int32_t (*properties)(const nr_backend *self, char *name, size_t capacity, int64_t *values);
@@ -28,22 +28,23 @@ struct nr_device {
     int32_t (*empty_cache)(const nr_backend *self);
     int32_t (*stream)(const nr_backend *self, int32_t action, int64_t *stream, double *value);
     int32_t (*event)(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
-    /* Tells the allocator that a stream other than the one it allocated for uses the memory (PyTorch's record_stream):
-     * after free() the memory is reused only when the work that the stream had until then is done. */
+    /* Tells the allocator that another stream than the one it allocated for uses the memory (PyTorch's record_stream):
+     * after free() the memory is not reused before the stream's work so far is done. */
     int32_t (*uses)(const nr_backend *self, void *memory, int64_t stream);
-    /* A block of pinned host memory, which copies need not stage; *memory points at its bytes. */
+    /* A block of pinned host memory, which copies need not stage; *memory points to its bytes. */
     void *(*pinned)(const nr_backend *self, size_t n, void **memory);
-    /* Called after a from_host() from the block that may still be running. */
+    /* Called after a from_host() from the block that may be unfinished. */
     void (*reads_pinned)(const nr_backend *self, void *block);
     void (*unpin)(void *block);
-    /* Between BEGIN and END calls are captured, not run; END makes a graph of them, or NULL if that is not possible. */
+    /* Between BEGIN and END calls are captured instead of run. END makes a graph of them, or NULL if that is
+     * impossible. */
     int32_t (*graph)(const nr_backend *self, int32_t action, void **graph);
-    /* The number of bytes of those arguments of a call that change between runs of a graph, such as an optimizer's
-     * options (0: none), and writes them to `to`, unless that is NULL. If the plan has a slot, in memory of the device,
-     * the kernels of the call read them there. */
+    /* The number of bytes of a call's arguments that change between runs of a graph, such as an optimizer's options (0:
+     * none). Writes them to `to`, unless that is NULL. If the plan has a slot, in device memory, the call's kernels
+     * read them there. */
     int64_t (*slot)(const nr_call *call, void *to);
-    /* Copies to slots and other addresses of the device, in as few launches as possible. The host's bytes are read
-     * before it returns. */
+    /* Copies to slots and other device addresses in as few launches as possible. The host's bytes are read before it
+     * returns. */
     int32_t (*feed)(const nr_backend *self, int64_t count, const nr_feed *feeds);
     /* norch_device_chain() */
     int64_t (*chain_text)(const nr_backend *self, int64_t number, char *to, int64_t capacity);
@@ -78,21 +79,21 @@ typedef enum nr_stream_action {
 #define NR_NVRTC_PATHS 8192
 extern char nr_nvrtc[NR_NVRTC_PATHS];
 
-/* The hash of all texts that fix the tables (ABI_FILES in the Makefile). A plugin of another number is refused. */
+/* The hash of all texts that define the tables (ABI_FILES in the Makefile). A plugin with another number is refused. */
 uint64_t nr_abi(void);
 
-/* The functions and tables of the library that a plugin uses: it is not linked with the library. */
+/* The library's functions and tables that a plugin uses, as it is not linked with the library. */
 typedef struct nr_host {
     int32_t (*fail)(int32_t kind, const char *format, ...);
-    bool (*allocation_fails)(void); /* true when a test wants this allocation to fail */
+    bool (*allocation_fails)(void); /* true if a test wants this allocation to fail */
     const nr_op_row *ops;
     const nr_dtype_row *dtypes;
-    /* Calls body(context, chunk) for each chunk in [0, chunks), on several threads. */
+    /* Calls body(context, chunk) for each chunk in [0, chunks) on several threads. */
     void (*share)(int64_t chunks, void (*body)(void *context, int64_t chunk), void *context);
     const char *nvrtc; /* norch_set_nvrtc() */
 } nr_host;
 
-/* The two symbols of a plugin: nr_plugin_abi is called first; nr_plugin_open returns an array of backends, one for each
+/* The two symbols of a plugin. nr_plugin_abi is called first; nr_plugin_open returns an array of backends, one for each
  * device (NULL: an error is set). */
 typedef uint64_t (*nr_plugin_abi_function)(void);
 typedef const nr_backend *const *(*nr_plugin_open_function)(const nr_host *host, int32_t *count);

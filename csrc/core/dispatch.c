@@ -6,15 +6,15 @@
 #include "observer.h"
 #include "platform.h"
 
-/* Calls of more nanoseconds on one core release the lock: for shorter ones it costs more than it gains. `make sanitize`
- * sets -1, so that every call releases it. */
+/* Calls that take more nanoseconds on one core release the lock; for shorter ones that costs more than it gains. `make
+ * sanitize` sets -1, so that every call releases it. */
 #ifndef NR_LONG_WORK
 #define NR_LONG_WORK 50e3
 #endif
 
-/* Calls that run without the lock, and threads that wait for them to end. The lock protects both. */
+/* Calls that run without the lock, and threads that wait for them to end. The lock protects both counts. */
 static int64_t unlocked_calls, waiting;
-static _Thread_local int64_t held; /* those of this thread that an observer has interrupted to run Python */
+static _Thread_local int64_t held; /* calls of this thread that an observer has interrupted to run Python */
 
 /* The child of a fork has only the forking thread. */
 static void forget_threads(void) {
@@ -24,7 +24,7 @@ static void forget_threads(void) {
 
 __attribute__((constructor)) static void watch_forks(void) { nr_at_fork(NULL, NULL, forget_threads); }
 
-/* While a thread waits, new calls keep the lock; otherwise it might wait for ever. */
+/* While a thread waits, new calls keep the lock; otherwise it might wait forever. */
 void *nr_release_lock(void) {
     if (!nr_interpreter || waiting) return NULL;
     unlocked_calls++;
@@ -69,7 +69,7 @@ static int32_t watched(const nr_call *call, int32_t status) {
 static int32_t run(const nr_call *call) {
     const nr_backend *backend = call->backend;
     if (call->load) call->load(call);
-    /* A device only queues the call, and "meta" computes nothing: the lock is kept. */
+    /* A device only queues the call, and "meta" computes nothing, so the lock is kept. */
     if (call->work < NR_LONG_WORK || backend->device_type != NORCH_CPU)
         return watched(call, backend->run[call->family](call));
     void *thread = nr_release_lock();

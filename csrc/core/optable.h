@@ -4,8 +4,8 @@
 
 #include "dtype.h"
 
-/* opcodes.inc lists NR_OP_name of each row of ops.def. make writes it, and keeps it if only formulas change, which
- * rebuilds nothing but what holds formulas. */
+/* opcodes.inc lists NR_OP_name for each row of ops.def. make rewrites it only if names change, so a changed formula
+ * rebuilds only the files with formulas. */
 typedef enum nr_op {
 #include "opcodes.inc"
     NR_OP_COUNT,
@@ -34,7 +34,7 @@ extern const nr_op_row nr_ops[NR_OP_COUNT];
 bool nr_in_domain(int32_t op, int32_t dtype);
 /* The dtype of the result of a row of complex.def for inputs of a complex dtype. */
 int32_t nr_complex_result(int32_t op, int32_t dtype);
-/* Whether operand 2 is a divisor, which must not be 0 where it is an integer. */
+/* Whether operand 2 is a divisor, which must not be 0 if it is an integer. */
 static inline bool nr_op_divides(int32_t op) {
     return op == NR_OP_floor_divide || op == NR_OP_remainder || op == NR_OP_trunc_divide || op == NR_OP_fmod;
 }

@@ -16,7 +16,7 @@ static void swap_loops(int64_t *size, int operands, int64_t (*stride)[NORCH_MAX_
     }
 }
 
-/* Whether loop i belongs inside loop j: the first operand whose strides differ decides. */
+/* Whether loop i belongs inside loop j. The first operand whose strides differ decides. */
 static bool belongs_inside(int operands, int64_t (*stride)[NORCH_MAX_DIMS], int32_t i, int32_t j) {
     for (int o = 0; o < operands; o++) {
         int64_t a = stride[o][i] < 0 ? -stride[o][i] : stride[o][i];

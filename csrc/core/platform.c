@@ -1,4 +1,4 @@
-/* platform: see platform.h. First Windows, then the systems that have POSIX's functions. */
+/* platform: see platform.h. First Windows, then POSIX systems. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "platform.h"
 
@@ -23,7 +23,7 @@ int64_t nr_thread_number(void) { return GetCurrentThreadId(); }
 
 void nr_rest(void) { SwitchToThread(); } /* Sleep() would take a millisecond or more */
 
-/* A mask has the processors of one group, of at most 64; a process in several groups has none. */
+/* A mask covers the processors of one group, at most 64; a process in several groups has no mask. */
 int64_t nr_usable_processors(void) {
     DWORD_PTR ours, all;
     if (GetProcessAffinityMask(GetCurrentProcess(), &ours, &all) && ours) return __builtin_popcountll(ours);
@@ -47,7 +47,7 @@ void nr_machine_memory(int64_t *memory, int64_t *swap) {
     const BOOL known = GlobalMemoryStatusEx(&found);
     *memory = known ? (int64_t)found.ullTotalPhys : INT64_MAX;
     *swap = known && found.ullTotalPageFile > found.ullTotalPhys
-                ? (int64_t)(found.ullTotalPageFile - found.ullTotalPhys) /* the first is both together */
+                ? (int64_t)(found.ullTotalPageFile - found.ullTotalPhys) /* the first is the sum of both */
                 : 0;
 }
 
@@ -127,13 +127,13 @@ void nr_machine_memory(int64_t *memory, int64_t *swap) {
 #endif
 }
 
-/* Large blocks use large pages where the system has some, which cost fewer page faults and TLB misses. */
+/* Large blocks use large pages if the system has them, which cost fewer page faults and TLB misses. */
 void *nr_aligned(size_t alignment, size_t n) {
     void *found = NULL;
     const int large = n >= LARGE_PAGE;
     if (posix_memalign(&found, large ? LARGE_PAGE : alignment, n) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (large) madvise(found, n, MADV_HUGEPAGE); /* only advice, so that failure does not matter */
+    if (large) madvise(found, n, MADV_HUGEPAGE); /* only advice: failure does not matter */
 #endif
     return found;
 }

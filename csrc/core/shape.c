@@ -6,8 +6,8 @@
 bool nr_count(int32_t ndim, const int64_t *shape, int64_t *count) {
     int64_t n = 1, bytes = 16; /* room for the widest element, so that byte offsets fit too */
     for (int32_t i = 0; i < ndim; i++) {
-        n *= shape[i] != 0; /* a size of 0 makes the count 0 ... */
-        /* ... but the product of the others must still fit, as strides are made of them */
+        n *= shape[i] != 0; /* a size of 0 makes the count 0, */
+        /* but the product of the other sizes must still fit, as strides are made of it */
         if (__builtin_mul_overflow(bytes, shape[i] ? shape[i] : 1, &bytes)) return false;
     }
     *count = n ? bytes / 16 : 0;
@@ -23,7 +23,7 @@ void nr_fill_strides(int32_t ndim, const int64_t *shape, int64_t *strides) {
 }
 
 void nr_fill_strides_in_order(int32_t ndim, const int64_t *shape, const int64_t *order, int64_t *strides) {
-    int32_t axis[NORCH_MAX_DIMS]; /* the outermost in memory first */
+    int32_t axis[NORCH_MAX_DIMS]; /* outermost in memory first */
     for (int32_t i = 0; i < ndim; i++) {
         int32_t at = i;
         for (; at > 0 && order[axis[at - 1]] < order[i]; at--) axis[at] = axis[at - 1];

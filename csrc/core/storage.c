@@ -1,4 +1,4 @@
-/* storage: see storage.h. Memory of tensors is allocated and freed here and nowhere else. */
+/* storage: see storage.h. All memory of tensors is allocated and freed here. */
 #include "storage.h"
 
 #include <stdatomic.h>
@@ -14,7 +14,7 @@ int64_t norch_live_storages(void) { return live_storages; }
 int64_t norch_live_bytes(void) { return live_bytes; }
 
 static void *allocate(const nr_backend *backend, uint64_t bytes) {
-    bool refused = bytes > SIZE_MAX / 2 /* where addresses have 32 bits */ || nr_allocation_fails();
+    bool refused = bytes > SIZE_MAX / 2 /* if addresses have 32 bits */ || nr_allocation_fails();
     void *memory = refused ? NULL : backend->alloc(backend, (size_t)bytes);
     if (!memory && (refused || !backend->device)) /* a device sets the error itself */
         nr_fail(NORCH_ERROR_MEMORY, "out of memory for %llu bytes on %s", (unsigned long long)bytes, backend->name);
@@ -63,8 +63,8 @@ static void end(norch_storage *storage) {
     nr_free(storage);
 }
 
-/* An owner of memory may hold a storage with an owner, and so on: a chain that is longer than DEEPEST waits in a list
- * for its turn, so that the stack holds it. */
+/* An owner of memory may hold a storage with an owner, and so on. Beyond DEEPEST releases in a chain, the next waits in
+ * a list, so that the stack cannot overflow. */
 #define DEEPEST 50
 static _Thread_local norch_storage *waiting;
 static _Thread_local int depth;

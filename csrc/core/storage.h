@@ -14,8 +14,8 @@ struct norch_storage {
     void (*release)(void *context); /* frees memory that is not the backend's, after the last reference; or NULL */
     void *context;
     struct nr_observer *observer; /* the one that was active when it was made; NULL: none, or it has ended */
-    _Atomic int64_t writes;       /* how often calls have written to it, while it is watched (program/packed.h) */
-    _Atomic bool exposed;         /* its address is known outside of the library, where no write can be noticed */
+    _Atomic int64_t writes;       /* how often calls have written to it while it is watched (program/packed.h) */
+    _Atomic bool exposed;         /* its address is known outside the library, where writes cannot be noticed */
 };
 
 norch_storage *nr_storage_make(const nr_backend *backend, uint64_t bytes);
@@ -23,7 +23,7 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
                                void *context);
 norch_storage *nr_storage_retain(norch_storage *storage);
 void nr_storage_release(norch_storage *storage);
-/* To be called wherever the address of elements leaves the library: its owner may write to them unnoticed. */
+/* Must be called wherever the address of elements leaves the library: its owner may write to them unnoticed. */
 static inline void nr_storage_expose(norch_storage *storage) {
     atomic_store_explicit(&storage->exposed, true, memory_order_relaxed);
 }

@@ -12,7 +12,7 @@
 #include "memory.h"
 #include "observer.h"
 
-/* A tensor without an interpreter. */
+/* A tensor without a Python object. */
 static norch_tensor *plain_tensor(void) {
     norch_tensor *x = calloc(1, sizeof *x);
     if (x) x->references = 1;
@@ -139,7 +139,7 @@ int32_t norch_set_data(norch_tensor *x, const norch_tensor *other) {
                                                 : "the memory of a tensor is replaced";
     if (before && before->observer != nr_observing()) NR_TRY(nr_note_unseen(what));
     nr_storage_retain(other->storage);
-    const size_t from = offsetof(norch_tensor, data); /* the fields before belong to Python's object */
+    const size_t from = offsetof(norch_tensor, data); /* the fields before it belong to the Python object */
     memcpy((char *)x + from, (const char *)other + from, sizeof *x - from);
     if (!before) return NORCH_OK;
     nr_headers_replaced++;
@@ -170,7 +170,7 @@ bool norch_shares_storage(const norch_tensor *a, const norch_tensor *b) { return
 
 int64_t norch_storage_references(const norch_tensor *x) { return x->storage ? x->storage->references : 0; }
 
-/* The addresses of x: [*low, *high). */
+/* The address range of x: [*low, *high). */
 static void extent(const norch_tensor *x, const char **low, const char **high) {
     *low = *high = x->data;
     for (int32_t i = 0; i < x->ndim; i++) {

@@ -5,7 +5,7 @@
 #include "dispatch.h"
 #include "observer.h"
 
-/* The CPU's copies are too short to be worth it. */
+/* Copies on the CPU are too short to be worth it. */
 static void *release_lock_for(const nr_backend *backend) { return backend->device ? nr_release_lock() : NULL; }
 
 static int32_t note_start(void) {

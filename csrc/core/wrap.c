@@ -26,7 +26,7 @@ norch_tensor *nr_view_memory(norch_storage *storage, const void *data, int64_t n
 
 norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *data, int64_t ndim, const int64_t *shape,
                              const int64_t *strides, int32_t dtype, void (*release)(void *), void *context) {
-    int64_t first = 0, last = 0, count = 1; /* offsets of the lowest and the highest element from data */
+    int64_t first = 0, last = 0, count = 1; /* offsets of the lowest and highest element from data */
     for (int64_t i = 0; i < ndim; i++) {
         count *= shape[i];
         *(strides[i] < 0 ? &first : &last) += (shape[i] - 1) * strides[i];
@@ -38,7 +38,7 @@ norch_tensor *nr_wrap_memory(const char *op, const nr_backend *backend, void *da
                          nr_dtypes[dtype].name);
     size_t bytes = count ? (size_t)(last - first + 1) * (size_t)nr_size_of(dtype) : 0;
     void *low = count ? (char *)data + first * nr_size_of(dtype) : data;
-    /* nr_free(NULL) frees nothing: after a failure the caller still owns the memory. */
+    /* nr_free(NULL) does nothing: after a failure the caller still owns the memory. */
     norch_storage *storage = nr_storage_wrap(low, bytes, backend, nr_free, NULL);
     if (!storage) return NULL;
     const norch_tensor whole = {.data = low,

@@ -1,4 +1,4 @@
-/* arguments: checks of arguments that several families share. csrc/core/check.c has those of every operation. */
+/* arguments: argument checks that several families share. csrc/core/check.c has those that all operations share. */
 #include "ops.h"
 
 int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,

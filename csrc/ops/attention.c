@@ -1,5 +1,6 @@
 /* attention: checks of queries, keys and values, and the plan. Vaswani et al., "Attention Is All You Need" (2017).
- * Kernels take strided operands, because heads are views; only operands whose rows are not contiguous are copied. */
+ * Kernels take strided operands, because heads are views; only operands with rows that are not contiguous are copied.
+ * */
 #include <string.h>
 
 #include "attention_run.h"
@@ -108,12 +109,13 @@ static norch_tensor *expanded(const char *op, const norch_tensor *mask, const no
     NR_OWNED norch_tensor *rows = rows_are_contiguous(mask) ? nr_retained(mask) : norch_clone(mask);
     norch_tensor *view = rows ? norch_expand(rows, q->ndim, shape) : NULL;
     if (!view || rows_are_contiguous(view)) return view;
-    norch_tensor *whole = norch_clone(view); /* of a mask with one number for each query */
+    norch_tensor *whole = norch_clone(view); /* a mask with one number for each query */
     nr_release(view);
     return whole;
 }
 
-/* Puts the mask, a view of which `mask` keeps, and dropout into the plan: these kinds have them on the CPU alone. */
+/* Puts the mask, of which `mask` keeps a view, and dropout into the plan; only the CPU's kernels of these kinds have
+ * them. */
 static int32_t take_options(const char *op, nr_attention_plan *plan, const norch_tensor **x,
                             const norch_tensor *mask_in, norch_tensor **mask, const norch_tensor *seed,
                             double dropout) {

@@ -1,6 +1,5 @@
 /* attention_fused: attention for backends with fused kernels, which support masks, dropout, heads that share keys, and
- * more dtypes (families/attention.h). They load 16 bytes at a time: operands that are not aligned to that are
- * copied. */
+ * more dtypes (families/attention.h). They load 16 bytes at a time, so misaligned operands are copied. */
 #include <stdlib.h>
 #include <string.h>
 #include "attention_run.h"
@@ -23,7 +22,7 @@ bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const n
 
 /* ---- checks ---------------------------------------------------------------------------------------------------- */
 
-/* x: q, k, v, and in the backward pass g and out. */
+/* x: q, k, v, and in the backward pass also g and out. */
 static int32_t check(const char *op, int count, const norch_tensor *const *x, int64_t *group) {
     static const char *const roles[] = {"query", "key", "value", "gradient", "result"};
     for (int i = 0; i < count; i++) {
@@ -88,7 +87,7 @@ static int32_t check_others(const char *op, const norch_tensor *q, int64_t keys,
 
 /* ---- the plan -------------------------------------------------------------------------------------------------- */
 
-/* Whether every row can be loaded 16 bytes at a time, and row strides fit the kernels. */
+/* Whether every row can be loaded 16 bytes at a time, and kernels can take the row strides. */
 static bool is_aligned(const norch_tensor *x) {
     const int64_t size = nr_size_of(x->dtype);
     bool whole =
@@ -97,7 +96,7 @@ static bool is_aligned(const norch_tensor *x) {
     return whole;
 }
 
-/* x: the operands in their order. */
+/* x: the operands in order. */
 static int32_t run(nr_attention_kind kind, nr_attention_plan *plan, const norch_tensor *const *x,
                    const norch_tensor *seed, const norch_tensor *logsumexp) {
     const norch_tensor *mask = x[NR_ATTENTION_MASK];

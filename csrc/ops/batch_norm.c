@@ -1,12 +1,12 @@
-/* batch_norm: checks and plans of batch normalisation and its derivatives (Ioffe and Szegedy, "Batch Normalization",
+/* batch_norm: checks and plans of batch normalization and its derivatives (Ioffe and Szegedy, "Batch Normalization",
  * 2015, section 3). Operands that are not contiguous are copied. */
 #include "../families/batch_norm.h"
 #include "ops.h"
 
-/* Nanoseconds for an element, for nr_call.work. */
+/* Nanoseconds per element, for nr_call.work. */
 #define NANOSECONDS 2.0
 
-/* x (N, C, ...) of float32 or float64; the others: of its dtype and device and of shape (C), or NULL. */
+/* x (N, C, ...) is float32 or float64; the others have its dtype and device and the shape (C), or are NULL. */
 static int32_t check(const char *op, const norch_tensor *x, int n, const norch_tensor *const *others) {
     NR_TRY(nr_check_real(op, x));
     NR_TRY(nr_check_full_float(op, x));

@@ -1,5 +1,5 @@
-/* check: conditions on elements, as calls, so that a replay checks them too. On a device the elements are read back, so
- * that the error comes at once, except in a recording: its replays must not wait, and the error comes at the next
+/* check: conditions on elements, made as calls so that a replay checks them too. On a device the elements are read
+ * back, so that the error comes at once. A recording's replays must not wait, so their error comes at the next
  * synchronization. */
 #include "../families/check.h"
 

@@ -2,8 +2,8 @@
  *
  *   x  re im re im ...    its parts: a view of the real dtype, with a new last axis of size 2
  *
- * Pointwise operations have kernels (complex.def). Copies, indexing, reductions, products and random numbers are
- * composed of operations on the parts, in the file of their family; other families refuse complex numbers. */
+ * Pointwise operations have kernels (complex.def). In copies, indexing, reductions, products and random numbers, the
+ * family's file composes operations on the parts; other families refuse complex numbers. */
 #include "ops.h"
 
 norch_tensor *norch_view_as_real(const norch_tensor *x) {

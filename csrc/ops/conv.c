@@ -1,5 +1,5 @@
 /* conv: checks, shapes and plans of convolutions over two axes, and of their adjoints with respect to input and weight.
- * norch/ops/conv.py adds an axis of size 1 to one-dimensional ones, and handles padding modes. */
+ * norch/ops/conv.py adds an axis of size 1 for one-dimensional ones, and handles padding modes. */
 #include "../families/conv.h"
 #include "ops.h"
 
@@ -23,8 +23,8 @@ static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *
     return nr_check_devices(op, bias ? 3 : 2, all);
 }
 
-/* Whether the operands are float16 or bfloat16 and the kernels do not take those. Then wide gets them in float32 (NULL:
- * an error is set), which narrow_result() releases. */
+/* Whether the operands are float16 or bfloat16 and no kernel takes these. Then wide gets them in float32 (NULL: an
+ * error is set); narrow_result() releases them. */
 static bool widens(norch_tensor **wide, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
     if (!nr_needs_widening(a, NR_CONV)) return false;
     wide[0] = nr_widened(a);
@@ -34,13 +34,13 @@ static bool widens(norch_tensor **wide, const norch_tensor *a, const norch_tenso
     return true;
 }
 
-/* Releases the wide operands, and converts their result `out` back to dtype. */
+/* Releases the wide operands and converts their result `out` back to dtype. */
 static norch_tensor *narrow_result(norch_tensor *const *wide, norch_tensor *out, int32_t dtype) {
     nr_release_all(3, wide);
     return nr_narrowed(out, dtype);
 }
 
-/* Reads the geometry into the plan, whose batch, channels, size and kernel are set; computes the result's size. */
+/* Reads the geometry into the plan, whose batch, channels, size and kernel are set; computes the output size. */
 static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_plan *plan) {
     double area = 1;
     for (int d = 0; d < 2; d++) {
@@ -52,7 +52,7 @@ static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_pl
             plan->dilation[d] > GEOMETRY_LIMIT)
             return nr_fail(NORCH_ERROR_VALUE, "%s: stride %lld and dilation %lld must be positive", op,
                            (long long)plan->stride[d], (long long)plan->dilation[d]);
-        /* padding after the end may be negative: it crops */
+        /* padding at the end may be negative: it crops */
         if (plan->padding[d] < 0 || plan->padding[d] > GEOMETRY_LIMIT || after < -plan->size[d] ||
             after > GEOMETRY_LIMIT)
             return nr_fail(NORCH_ERROR_VALUE, "%s: negative (or enormous) padding %lld", op,
@@ -86,7 +86,7 @@ static int32_t check_result(const char *op, const nr_conv_plan *plan, const norc
                    (long long)plan->result[1]);
 }
 
-/* Makes the output, copies operands that are not contiguous, and runs. */
+/* Makes the output, copies operands that are not contiguous, and runs the plan. */
 static norch_tensor *run(nr_conv_plan *plan, nr_conv_kind kind, const norch_tensor *a, const norch_tensor *b,
                          const norch_tensor *bias, const int64_t *shape) {
     norch_tensor *copies[3], *out = nr_make(4, shape, a->dtype, a);
@@ -155,7 +155,7 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
     return run(&plan, NR_CONV_INPUT, y, weight, optional_bias, shape);
 }
 
-/* Sums y over all axes but the channels, for a backend whose kernel does not compute the sums itself. */
+/* Sums y over all axes except channels, for a backend whose kernel does not do so. */
 static int32_t sum_channels(const norch_tensor *y, norch_tensor *sums) {
     const int64_t dims[] = {0, 2, 3};
     NR_OWNED norch_tensor *found = norch_reduce(NR_OP_sum, y, 3, dims, 0, -1, 0);

@@ -1,4 +1,4 @@
-/* copy: clone, cast, copy_ and transfers between devices: checks and plans. The loops are a backend's (NR_COPY). */
+/* copy: checks and plans of clone, cast, copy_ and transfers between devices. The backend has the loops (NR_COPY). */
 #include <string.h>
 
 #include "../core/convert.h"
@@ -40,7 +40,7 @@ static int32_t make_real(const norch_tensor *x) {
     return nr_dispatch(&call, imaginary);
 }
 
-/* Writes src != 0 into dst, as logical_not twice. */
+/* Writes src != 0 to dst, by applying logical_not twice. */
 static int32_t copy_truth(norch_tensor *dst, const norch_tensor *src) {
     for (int i = 0; i < 2; i++) {
         const norch_tensor *operands[] = {dst, i ? dst : src};
@@ -54,7 +54,7 @@ static int32_t copy_truth(norch_tensor *dst, const norch_tensor *src) {
 static int32_t copy_complex(norch_tensor *dst, const norch_tensor *src) {
     if (!nr_same_device(dst, src) && nr_is_complex(src->dtype)) { /* a 0-d tensor of the CPU */
         norch_tensor borrowed = *src;
-        borrowed.references = 1; /* a header of this thread: its count is not shared */
+        borrowed.references = 1; /* this thread's header: its count is not shared */
         NR_OWNED norch_tensor *there = norch_to_device(&borrowed, dst->device_type, dst->device_index, false);
         return there ? copy_complex(dst, there) : norch_last_error_kind();
     }
@@ -71,7 +71,7 @@ static int32_t copy_complex(norch_tensor *dst, const norch_tensor *src) {
     return real ? nr_copy_into(real, src) : norch_last_error_kind();
 }
 
-/* ---- the copy that all others use ---------------------------------------------------------------- */
+/* ---- the copy that all other functions use ------------------------------------------------------- */
 
 int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     if (dst->numel == 0) return NORCH_OK;
@@ -92,7 +92,7 @@ int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src) {
     return nr_dispatch(&call, dst);
 }
 
-/* A dense copy of x in a dtype, C-ordered or (preserve) with the memory layout of x; x is checked already. */
+/* A dense copy of x in a dtype, C-ordered or (preserve) with the memory layout of x; the caller has checked x. */
 static norch_tensor *copied(const norch_tensor *x, int32_t dtype, bool preserve) {
     norch_tensor *y = preserve ? nr_make_like(x, dtype) : nr_make(x->ndim, x->shape, dtype, x);
     return y ? nr_finished(y, nr_copy_into(y, x)) : NULL;
@@ -175,7 +175,7 @@ int32_t norch_copy(norch_tensor *dst, const norch_tensor *src) {
     bool across = !nr_same_device(dst, src);
     if (across && !nr_is_anywhere(src)) {
         norch_tensor borrowed = *src;
-        borrowed.references = 1; /* a header of this thread: its count is not shared */
+        borrowed.references = 1; /* this thread's header: its count is not shared */
         owned = norch_to_device(&borrowed, dst->device_type, dst->device_index, 0);
     } else if (norch_overlaps(dst, src)) {
         owned = copied(src, src->dtype, false);

@@ -1,4 +1,4 @@
-/* create: tensors from numbers, from bytes and over memory of the caller, and back to numbers and bytes. */
+/* create: tensors from numbers, bytes and the caller's memory, and back to numbers and bytes. */
 #include <string.h>
 
 #include "../core/convert.h"
@@ -27,7 +27,7 @@ norch_tensor *norch_scalar_complex(double real, double imaginary) {
     return scalar(NORCH_COMPLEX128, parts, sizeof parts);
 }
 
-/* Sets every element of x, which is new and dense, to one value. */
+/* Fills x, which is new and dense, with one value. */
 static norch_tensor *filled(norch_tensor *x, double value, int64_t integer) {
     if (!x || x->numel == 0) return x;
     if (nr_is_complex(x->dtype)) {
@@ -61,8 +61,8 @@ norch_tensor *norch_full_like(const norch_tensor *x, int64_t dtype, double value
     return filled(nr_make_like(x, (int32_t)dtype), value, integer);
 }
 
-/* start + i * step for n numbers i from first on, not a running sum, whose rounding errors would add up. Blocks of 4096
- * let i be 32 bits wide, for vectorisation. */
+/* start + i * step for n numbers i from first on. A running sum would accumulate rounding errors. In blocks of 4096, i
+ * fits in 32 bits, which helps vectorization. */
 #define COUNTS(T)                                                                       \
     static void count_##T(T *to, int64_t n, double start, int64_t first, double step) { \
         for (; n > 0; n -= 4096, first += 4096, to += 4096)                             \
@@ -148,7 +148,7 @@ norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const
     norch_tensor *x = nr_make((int32_t)ndim, shape, (int32_t)dtype, NULL);
     if (!x || n == 0) return x;
     memcpy(x->data, bytes, (size_t)n);
-    if (dtype == NORCH_BOOL) /* normalises bools to 0 and 1 */
+    if (dtype == NORCH_BOOL) /* normalizes bools to 0 and 1 */
         for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = ((uint8_t *)x->data)[i] != 0;
     return nr_finished(x, nr_note_host_wrote(x));
 }
@@ -171,7 +171,7 @@ int32_t norch_to_bytes(const norch_tensor *x, void *bytes, int64_t n) {
     return nr_transfer_to_host(x->storage->backend, bytes, dense->data, (size_t)n);
 }
 
-/* Copies the first element of x, from whatever device, to the host. */
+/* Copies the first element of x, on any device, to the host. */
 static int32_t read_element(const norch_tensor *x, void *eight_bytes) {
     if (x->weak && x->device_type == NORCH_CPU) { /* a Python number: reading it need not stop a recording */
         memcpy(eight_bytes, x->data, (size_t)nr_size_of(x->dtype));

@@ -4,10 +4,10 @@
 #include "../families/cross_entropy.h"
 #include "ops.h"
 
-/* Nanoseconds for an element, for nr_call.work. */
+/* Nanoseconds per element, for nr_call.work. */
 #define NANOSECONDS 1.0
 
-/* x: logits, logarithms of probabilities, or a gradient of losses; target: indices of classes. */
+/* x: logits, log-probabilities, or a gradient of losses; target: class indices. */
 static int32_t check_dtypes(const char *op, const norch_tensor *x, const norch_tensor *target) {
     NR_TRY(nr_check_real(op, x));
     NR_TRY(nr_check_real(op, target));
@@ -18,7 +18,7 @@ static int32_t check_dtypes(const char *op, const norch_tensor *x, const norch_t
     return NORCH_OK;
 }
 
-/* x (N, C) or (C), of floats; target: int64 indices (N) or (). */
+/* x (N, C) or (C), floats; target: int64 indices (N) or (). */
 static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *target) {
     NR_TRY(check_dtypes(op, x, target));
     if (x->ndim < 1 || x->ndim > 2 || !nr_same_shape(target->ndim, target->shape, x->ndim - 1, x->shape))
@@ -27,21 +27,21 @@ static int32_t check(const char *op, const norch_tensor *x, const norch_tensor *
     return NORCH_OK;
 }
 
-/* Checks the count that a forward pass writes and backward reads: 0-d, of the dtype of wide, or NULL. */
+/* Checks the count that the forward pass writes and backward reads: 0-d, in the dtype of wide, or NULL. */
 static int32_t check_count(const char *op, const norch_tensor *wide, const norch_tensor *count) {
     return count ? nr_check_written(op, "the count", count, wide, 0, NULL) : NORCH_OK;
 }
 
-/* Checks what the forward pass saved for backward: of the wide dtype and contiguous; count may be NULL. */
+/* Checks what the forward pass saved for backward: in the wide dtype and contiguous; count may be NULL. */
 static int32_t check_kept(const char *op, const norch_tensor *wide, const norch_tensor *log_sums,
                           const norch_tensor *count) {
     const int64_t shape[] = {wide->ndim == 2 ? wide->shape[0] : 1, 2};
     NR_TRY(nr_check_written(op, "the logarithms of sums", log_sums, wide, 2, shape));
-    if (!log_sums->contiguous) return nr_fail(NORCH_ERROR_SHAPE, "%s: what is kept is not contiguous", op);
+    if (!log_sums->contiguous) return nr_fail(NORCH_ERROR_SHAPE, "%s: a saved tensor is not contiguous", op);
     return check_count(op, wide, count);
 }
 
-/* Fills in the operands, runs, and returns out; the caller has set the options and g. */
+/* Fills in the operands, runs the plan, and returns out; the caller has set the options and g. */
 static norch_tensor *run(nr_cross_entropy_kind kind, nr_cross_entropy_plan plan, const norch_tensor *x,
                          const norch_tensor *target, const norch_tensor *log_sums, const norch_tensor *count,
                          norch_tensor *out) {
@@ -90,14 +90,14 @@ norch_tensor *norch_cross_entropy_backward(const norch_tensor *g, const norch_te
     return nr_narrowed(out, x->dtype);
 }
 
-/* The shape of targets: that of x without the axis of classes, which is the second, or the only one. */
+/* The shape of targets: that of x without the axis of classes, which is the second or the only one. */
 static int32_t shape_of_targets(int32_t ndim, const int64_t *shape, int64_t *found) {
     for (int32_t d = 0, at = 0; d < ndim; d++)
         if (d != (ndim > 1)) found[at++] = shape[d];
     return ndim - 1;
 }
 
-/* Runs on operands that are dense and of one dtype; weight and count may be NULL. Consumes out. */
+/* Runs on dense operands of one dtype; weight and count may be NULL. Consumes out. */
 static norch_tensor *run_nll(nr_cross_entropy_kind kind, nr_cross_entropy_plan plan, const norch_tensor *operand,
                              const norch_tensor *target, const norch_tensor *weight, const norch_tensor *count,
                              norch_tensor *out) {
@@ -113,7 +113,7 @@ static norch_tensor *run_nll(nr_cross_entropy_kind kind, nr_cross_entropy_plan p
     return nr_finished(out, nr_run(NR_CROSS_ENTROPY, kind, &plan, elements * NANOSECONDS, operand));
 }
 
-/* Checks the weight of each class, which may be NULL; *found: it, dense and of the dtype of operand, or NULL. */
+/* Checks the class weights, which may be NULL. *found: dense weights in the dtype of operand, or NULL. */
 static int32_t weight_of(const char *op, const norch_tensor *weight, const norch_tensor *operand, int64_t classes,
                          norch_tensor **found) {
     if (!weight) return NORCH_OK;

@@ -1,5 +1,5 @@
-/* device: the count, properties, memory, streams and events of devices, as the backend gives them; the CPU supports
- * only the count and synchronize. */
+/* device: the count, properties, memory, streams and events of devices, from the backend; the CPU supports only count
+ * and synchronize. */
 #include <string.h>
 
 #include "../core/device.h"

@@ -1,4 +1,4 @@
-/* distance: checks and plans of distances between rows, and of their gradient. */
+/* distance: checks and plans of distances between rows, and of their gradients. */
 #include <math.h>
 
 #include "../families/distance.h"
@@ -6,10 +6,10 @@
 
 static const char op[] = "distances";
 
-/* Nanoseconds for a difference, for nr_call.work. */
+/* Nanoseconds per difference, for nr_call.work. */
 #define NANOSECONDS 0.2
 
-/* The plan of a (..., rows, width) and b (..., columns, width). */
+/* The plan for a (..., rows, width) and b (..., columns, width). */
 static int32_t make_plan(const norch_tensor *a, const norch_tensor *b, double p, nr_distance_plan *plan) {
     NR_TRY(nr_check_tensor(op, a));
     NR_TRY(nr_check_tensor(op, b));
@@ -31,7 +31,7 @@ static int32_t make_plan(const norch_tensor *a, const norch_tensor *b, double p,
     return NORCH_OK;
 }
 
-/* Runs with dense operands, and returns out. */
+/* Runs on dense operands, and returns out. */
 static norch_tensor *run(nr_distance_kind kind, nr_distance_plan *plan, const norch_tensor *a, const norch_tensor *b,
                          const norch_tensor *weight, norch_tensor *out) {
     if (!out || !out->numel) return out;
@@ -53,7 +53,7 @@ norch_tensor *norch_distances(const norch_tensor *a, const norch_tensor *optiona
     for (int32_t d = 0; d < lead; d++) shape[d] = a->shape[d];
     shape[lead] = plan.rows;
     shape[lead + 1] = plan.columns;
-    if (nr_check_shape(op, a->ndim, shape)) return NULL; /* of pairs, too, as rows without elements may be very many */
+    if (nr_check_shape(op, a->ndim, shape)) return NULL; /* also the pairs: empty rows may be very many */
     if (!optional_b) shape[lead] = plan.rows * (plan.rows - 1) / 2;
     NR_OWNED norch_tensor *from = nr_dense(a, a->dtype), *to = from && optional_b ? nr_dense(b, a->dtype) : NULL;
     if (!from || (optional_b && !to)) return NULL;

@@ -1,16 +1,17 @@
-/* index: reads and writes at the indices in tensors, in two forms: an index for each element along one dimension
- * (gather, scatter), or index tensors for some dimensions, broadcast together (index_get, index_put: NumPy's advanced
- * indexing; the caller does its basic part first, as a view).
+/* index: reads and writes at indices in tensors, in two forms: an index for each element along one dimension (gather,
+ * scatter), or broadcast index tensors for some dimensions (index_get, index_put: NumPy's advanced indexing; the caller
+ * applies the basic part first, as a view).
  *
- * All become one loop nest over three operands: a dense one, an index for each of its elements, and the indexed tensor.
- * A call before it (NR_OFFSETS) checks the indices on the CPU, so that nothing is written if one is out of range, and
- * combines several index tensors to byte offsets. A device checks indices in the kernel. This file reads no index. */
+ * Each becomes one loop nest over three operands: a dense tensor, an index for each of its elements, and the indexed
+ * tensor. On the CPU a call before it (NR_OFFSETS) checks the indices, so that nothing is written if one is out of
+ * range, and combines several index tensors to byte offsets. A device checks indices in the kernel. This file reads no
+ * index. */
 #include <string.h>
 
 #include "../families/index.h"
 #include "ops.h"
 
-/* In what the operations differ. */
+/* How the operations differ. */
 typedef struct variant {
     const char *name;
     nr_index_kind kind;
@@ -40,10 +41,10 @@ typedef struct places {
     norch_tensor index;  /* int64 */
     int64_t step;        /* bytes from one index to the next */
     norch_tensor along;  /* the indexed tensor, with stride 0 along the axis of the index */
-    int64_t size;        /* size of the axis, which kernels check, */
+    int64_t size;        /* size of the axis, for checks in kernels, */
     bool is_offset;      /* unless the index is the sum of several */
-    bool checked;        /* on the CPU: before the kernel, */
-    int64_t dimension;   /* which else names the axis so */
+    bool checked;        /* whether the CPU checked the indices before the kernel */
+    int64_t dimension;   /* otherwise the kernel's message names the axis so */
     norch_tensor *owned; /* the tensor that owns the memory of index, or NULL */
 } places;
 
@@ -82,10 +83,10 @@ static int32_t add_offsets(const variant *w, norch_tensor *offsets, const norch_
     return nr_dispatch(&call, shaped);
 }
 
-/* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU the kernels check each index
- * as they read it. `checked` asks for a copy of wrapped ones, which a gather that reads each index for one of its
- * `reads` elements needs not; a write in place, to `apart`, must not begin if one is out of range, so that all are
- * compared before. An index that overlaps `apart` is copied. */
+/* *view: index as int64; *owned: the new tensor that it is a view of, or NULL. On the CPU kernels check each index when
+ * they read it. `checked` asks for a copy with negative indices wrapped; a gather that reads each index for only one of
+ * its `reads` elements does not need it. A write in place, to `apart`, must not begin if an index is out of range, so
+ * all are checked before. An index that overlaps `apart` is copied. */
 static int32_t prepare(const variant *w, const norch_tensor *index, const norch_tensor *apart, bool *checked,
                        int64_t reads, int64_t size, int64_t dimension, norch_tensor *view, norch_tensor **owned) {
     *view = *index;
@@ -141,7 +142,7 @@ static int32_t run(const variant *w, nr_index_kind kind, const norch_tensor *den
     plan.wraps = w->wraps;
     plan.checked = p->checked;
     const norch_tensor *operands[] = {dense, &p->index, &p->along};
-    /* the last of two writes to one element wins, so the loops stay in C order */
+    /* the last of two writes to an element must win, so the loops stay in C order */
     (kind == NR_SCATTER && dense->ndim > 1 ? nr_plan_in_order : nr_plan_make)(&plan.nest, dense->ndim, dense->shape, 3,
                                                                               operands);
     nr_call call = {.family = NR_INDEXING, .op = (int32_t)kind, .dtype = where->dtype, .plan = &plan};
@@ -158,27 +159,27 @@ static norch_tensor *read_from(const variant *w, const norch_tensor *x, int32_t 
     return nr_finished(y, run(w, NR_GATHER, &dense, p, x));
 }
 
-/* The tensor to write to: x itself, a copy, or a wide copy if the operation computes with values of a narrow dtype. */
+/* The tensor to write to: x itself, a copy, or a wide copy if the operation computes with narrow values. */
 static norch_tensor *target(const variant *w, norch_tensor *x, int64_t in_place) {
     if (in_place && nr_check_writable(w->name, x)) return NULL;
     if (w->kind > NR_SCATTER && nr_is_narrow(x->dtype)) return nr_widened(x);
     return in_place ? norch_retain(x) : norch_clone(x);
 }
 
-/* src in the dtype of y, which target(x) made. */
+/* src in the dtype of y, which target() returned. */
 static norch_tensor *source(const norch_tensor *src, const norch_tensor *y) {
     return src->dtype == y->dtype ? nr_retained(src) : nr_widened(src);
 }
 
-/* Writes `dense`, of the shape of the index, to the indexed elements of y; copies it first if it shares memory with
- * y. */
+/* Writes `dense`, in the shape of the index, to the indexed elements of y. If it shares memory with y, it is copied
+ * first. */
 static int32_t write_dense(const variant *w, norch_tensor *y, const norch_tensor *dense, const places *p) {
     if (!norch_overlaps(y, dense)) return run(w, w->kind, dense, p, y);
     NR_OWNED norch_tensor *copy = norch_clone(dense);
     return copy ? run(w, w->kind, copy, p, y) : norch_last_error_kind();
 }
 
-/* Ends a write to y, which target(x) made: casts it back if it is wide, and returns the result. */
+/* Ends a write to y, which target() returned: casts it back if it is wide, and returns the result. */
 static norch_tensor *finish_write(norch_tensor *x, norch_tensor *y, int32_t status, int64_t in_place) {
     y = nr_finished(y, status);
     if (!y || y->dtype == x->dtype) return y;
@@ -205,7 +206,7 @@ static norch_tensor *complex_gather(const norch_tensor *x, int32_t axis, const n
     return parts ? nr_whole(norch_gather(parts, axis, at)) : NULL;
 }
 
-/* The result of a write into the parts of x; in place x itself. */
+/* The result of a write to the parts of x; in place x itself. */
 static norch_tensor *written(norch_tensor *x, norch_tensor *parts, bool in_place) {
     if (!parts || !in_place) return nr_whole(parts);
     nr_release(parts);
@@ -288,7 +289,7 @@ static int32_t check_sizes(const variant *w, const norch_tensor *x, const norch_
     return NORCH_OK;
 }
 
-/* The elements of x that `index`, which has an index for each of them, selects. done() releases p. */
+/* The elements of x that `index`, with an index for each of them, selects. done() releases p. */
 static int32_t place_each(const variant *w, const norch_tensor *x, int32_t axis, const norch_tensor *index,
                           const norch_tensor *src, const norch_tensor *apart, places *p) {
     const norch_tensor from = at_least_1d(x), at = at_least_1d(index);
@@ -354,8 +355,8 @@ norch_tensor *norch_scatter(norch_tensor *x, int64_t kind, int64_t dim, const no
 
 /* ---- index tensors for some dimensions ------------------------------------------------------------- */
 
-/* A view of index tensor x in a result of shape (ndim, shape), whose dimensions [lead, lead + broadcast) are those that
- * the index tensors broadcast to. */
+/* A view of index tensor x in a result of shape (ndim, shape) whose dimensions [lead, lead + broadcast) are those of
+ * the broadcast index tensors. */
 static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int32_t lead, int32_t ndim,
                                    const int64_t *shape) {
     norch_tensor view = *x;
@@ -372,7 +373,7 @@ static norch_tensor broadcast_view(const norch_tensor *x, int32_t broadcast, int
     return view;
 }
 
-/* The elements of x that n index tensors select; their broadcast dimensions follow the first `lead` kept dimensions. */
+/* The elements of x that n index tensors select. Their broadcast dimensions follow the first `lead` kept dimensions. */
 static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, const norch_tensor *const *indices,
                          int64_t count, const int64_t *axes, int64_t names, const int64_t *named, int64_t lead,
                          const norch_tensor *apart, places *p) {
@@ -408,7 +409,7 @@ static int32_t place_all(const variant *w, const norch_tensor *x, int64_t n, con
     for (int32_t d = 0; d < ndim; d++) p->along.shape[d] = shape[d], p->along.strides[d] = strides[d];
 
     norch_tensor view, *owned, *offsets = NULL;
-    const bool direct = n == 1 && (x->device_type == NORCH_CPU || !w->wraps); /* one index needs no offsets */
+    const bool direct = n == 1 && (x->device_type == NORCH_CPU || !w->wraps); /* a single index needs no offsets */
     int64_t positions;
     p->owned = NULL;
     if (nr_count(broadcast, common, &positions) && positions == 0) return NORCH_OK; /* no index is read */

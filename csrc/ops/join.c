@@ -1,5 +1,5 @@
-/* join: cat and stack. A device that has kernels for it moves many tensors in one call (families/join.h); each of the
- * others is copied by a call of its own (copy.c), as all are on the CPU. */
+/* join: cat and stack. A device with kernels for it moves many tensors in one call (families/join.h). Other tensors,
+ * and all on the CPU, are copied one by one (copy.c). */
 #include "../families/join.h"
 #include "ops.h"
 
@@ -28,7 +28,7 @@ norch_tensor nr_sliced(const norch_tensor *y, int32_t axis, int64_t at, int64_t 
     return part;
 }
 
-#define LARGEST_PIECE ((int64_t)1 << 30) /* bytes: a larger one is as fast by itself */
+#define LARGEST_PIECE ((int64_t)1 << 30) /* bytes: a larger piece is as fast by itself */
 
 /* The pieces of a result that wait for a call. */
 typedef struct gathered {
@@ -53,14 +53,14 @@ static int32_t run(gathered *all) {
     return nr_dispatch(&call, all->y);
 }
 
-/* Whether x has the dtype of `part`, and the elements of both lie in rows of contiguous ones. */
+/* Whether x has the dtype of `part`, and both consist of contiguous rows. */
 static bool is_piece(const norch_tensor *part, const norch_tensor *x, nr_join_piece *piece) {
     if (x->dtype != part->dtype || nr_is_complex(x->dtype)) return false;
     const int64_t size = nr_size_of(x->dtype);
     nr_plan plan;
     nr_plan_make(&plan, part->ndim, part->shape, 2, (const norch_tensor *[]){part, x});
     const bool dense = plan.stride[0][0] == size && plan.stride[1][0] == size;
-    const int32_t rows = dense ? 1 : 0; /* the loop over them */
+    const int32_t rows = dense ? 1 : 0; /* the loop over rows */
     if (plan.ndim > rows + 1 || plan.numel * size > LARGEST_PIECE) return false;
     *piece = (nr_join_piece){.to = plan.data[0], .from = plan.data[1], .rows = 1};
     piece->width = dense ? plan.size[0] * size : size;
@@ -72,7 +72,7 @@ static bool is_piece(const norch_tensor *part, const norch_tensor *x, nr_join_pi
     return true;
 }
 
-/* Copies x to `part` of the result, or notes it for the call. */
+/* Copies x to `part` of the result, or adds it to the next call. */
 static int32_t put(gathered *all, norch_tensor *part, const norch_tensor *x) {
     if (part->numel == 0) return NORCH_OK;
     nr_join_piece *piece = &all->pieces[all->count];
@@ -85,7 +85,7 @@ norch_tensor *norch_cat(int64_t n, const void *list, int64_t dim) {
     const norch_tensor *const *xs = list;
     int32_t dtype, axis;
     if (check_pieces("cat", n, xs, &dtype)) return NULL;
-    int64_t lead = 0; /* the operand that gives the shape */
+    int64_t lead = 0; /* the operand that determines the shape */
     while (lead < n - 1 && skipped(xs[lead])) lead++;
     const norch_tensor *first = xs[lead];
     if (nr_check_axis("cat", dim, first->ndim, &axis)) return NULL;

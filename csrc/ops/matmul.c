@@ -1,7 +1,7 @@
 /* matmul: checks, shapes and plans of matrix products.
  *
  * Kernels take strided operands, so that no transpose, slice or expansion is copied. Evenly spaced batches of A with
- * one common right operand become more rows of A: (B, T, C) @ (C, N) is one product of B * T rows. */
+ * one common right operand become more rows of A: (B, T, C) @ (C, N) is one product with B * T rows. */
 #include <string.h>
 
 #include "../families/matmul.h"
@@ -68,7 +68,7 @@ static int32_t broadcast_batches(const char *op, const norch_tensor *a, const no
                    nr_shape_of(a), nr_shape_of(b));
 }
 
-/* The loops over batches: folded into M where they are one product, else collapsed. The output is C-ordered. */
+/* The loops over batches: folded into M if they form one product, else collapsed. The output is C-ordered. */
 static void plan_batches(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
                          const int64_t *shape) {
     int64_t c_stride = plan->m * plan->n;
@@ -93,7 +93,7 @@ static void plan_batches(nr_matmul_plan *plan, const norch_tensor *a, const norc
 }
 
 /* Makes the output, m x n with `ndim` batch dimensions, and runs the plan, whose m, n, k and matrix strides are set.
- * keep_m, keep_n: whether the result has those dimensions. */
+ * keep_m, keep_n: whether the result has these dimensions. */
 static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const norch_tensor *b, int32_t ndim,
                               int64_t *shape, bool keep_m, bool keep_n, int32_t epilogue) {
     int32_t batches = ndim;
@@ -112,7 +112,7 @@ static norch_tensor *multiply(nr_matmul_plan *plan, const norch_tensor *a, const
     return nr_finished(out, nr_dispatch(&call, out));
 }
 
-/* The last two axes of an operand; a vector is one row (on the left) or one column. */
+/* The last two axes of an operand; a vector is one row (left operand) or one column. */
 typedef struct matrix {
     int64_t rows, columns, row_stride, column_stride;
 } matrix;
@@ -290,8 +290,8 @@ static int32_t check_layer(const norch_tensor *x, const norch_tensor *weight, co
     return check_dtypes("linear", x, bias);
 }
 
-/* Whether the kernel of the product can apply the epilogue: the epilogue keeps the dtype, which is wide or one that the
- * kernels of a device take. */
+/* Whether the product's kernel can apply the epilogue: the epilogue keeps the dtype, which must be wide or one that the
+ * device's kernels take. */
 static bool fuses_epilogue(const norch_tensor *x, int64_t epilogue) {
     if (epilogue < 0 || epilogue >= NR_OP_COUNT || nr_ops[epilogue].form != NR_UNARY) return false;
     if (nr_is_narrow(x->dtype) && (x->device_type == NORCH_CPU || nr_needs_widening(x, NR_MATMUL))) return false;

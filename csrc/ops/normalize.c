@@ -1,5 +1,5 @@
-/* normalize: checks and plans of normalisation over the last axes or groups of channels: Ba, Kiros and Hinton, "Layer
- * Normalization" (2016); Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019); Wu and He, "Group
+/* normalize: checks and plans of normalization over the last axes or over groups of channels: Ba, Kiros and Hinton,
+ * "Layer Normalization" (2016); Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019); Wu and He, "Group
  * Normalization" (2018). */
 #include "../families/normalize.h"
 #include "ops.h"
@@ -14,7 +14,7 @@ static span weighted(const norch_tensor *x, int64_t axes) {
     return axes < 0 ? (span){1, 1} : (span){x->ndim - (int32_t)axes, (int32_t)axes};
 }
 
-/* Checks that `other` has the shape of these axes, and the dtype of x; beside halves weights may be other floats. */
+/* Checks that `other` has the shape of these axes and the dtype of x; weights of 16-bit floats may be other floats. */
 static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
                             span axes, bool is_weight) {
     NR_TRY(nr_check_real(op, other));
@@ -40,19 +40,18 @@ static int32_t check_input(const char *op, const norch_tensor *x, int64_t axes) 
     return NORCH_OK;
 }
 
-/* The dtype that kernels take rows of x in. */
+/* The dtype in which kernels take rows of x. */
 static int32_t dtype_of_rows(const norch_tensor *x) {
     return nr_needs_widening(x, NR_NORMALIZE) ? nr_wide(x->dtype) : x->dtype;
 }
 
-/* The dtype of weight and bias (or NULL) beside rows of a dtype. */
+/* The dtype of weight and bias (or NULL) for rows of a dtype. */
 static int32_t dtype_of_affine(int32_t rows, const norch_tensor *weight, const norch_tensor *bias) {
     const bool fits = (!weight || weight->dtype == rows) && (!bias || bias->dtype == rows);
     return fits ? rows : nr_wide(rows);
 }
 
-/* Runs on x, g, weight and bias (or NULL), of which those that are not contiguous, or
- * not of their dtypes, are copied. */
+/* Runs on x, g, weight and bias (or NULL). Those that are not contiguous, or not of the kernels' dtypes, are copied. */
 static int32_t run(nr_normalize_kind kind, const norch_tensor *operands[4], int64_t axes, nr_normalize_plan *plan) {
     const norch_tensor *x = operands[0];
     const span of = weighted(x, axes);
@@ -100,7 +99,7 @@ static int32_t check_grad(const char *op, const norch_tensor *x, const norch_ten
     return grad->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: a gradient is not contiguous", op);
 }
 
-/* Runs with gradients of the dtypes that the kernels write, and converts them to those of out (or NULL). */
+/* Runs with gradients in the kernels' dtypes, and converts them to those of out (or NULL). */
 static int32_t run_backward(const norch_tensor *operands[4], norch_tensor *const out[2], int64_t axes,
                             nr_normalize_plan *plan) {
     const int32_t dtypes[] = {dtype_of_rows(operands[0]), plan->affine_dtype};
@@ -138,7 +137,7 @@ int32_t norch_normalize_backward(const norch_tensor *g, const norch_tensor *x, c
     if (n == 2) {
         int64_t shape[NORCH_MAX_DIMS + 1] = {2};
         for (int32_t i = 0; i < of.count; i++) shape[1 + i] = x->shape[of.first + i];
-        norch_tensor wide = *x; /* what the dtype of the second is checked against */
+        norch_tensor wide = *x; /* the second is checked against its dtype */
         if (nr_is_narrow(x->dtype) && out[1]->dtype != x->dtype) wide.dtype = nr_wide(x->dtype);
         NR_TRY(check_grad(op, &wide, out[1], of.count + 1, shape));
     }

@@ -1,6 +1,6 @@
-/* numbers: Python numbers beside tensors of an integer dtype that cannot hold them. An integer acts by its value, in
- * int64, where the dtype holds every result (x == 300, x.clamp(max=300), x // 300); elsewhere the call is refused, and
- * so is the storage of the number. It is never wrapped. A 0-d tensor acts by its value in the same operations. */
+/* numbers: Python numbers combined with tensors of an integer dtype that cannot hold them. If the dtype holds every
+ * result, the integer acts by its value, in int64 (x == 300, x.clamp(max=300), x // 300); otherwise the call is
+ * refused, and so is storing the number. It never wraps. A 0-d tensor acts by its value in the same operations. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 
 enum { NONE = 0, BELOW = 1, ABOVE = 2, EITHER = 3 };
 
-/* For which numbers, below or above the range of an integer dtype, the results of an operation are in that range.
- * operand: the place of the number. */
+/* The numbers, below or above the range of an integer dtype, for which an operation's results are within the range.
+ * operand: the number's position. */
 static int sides_in_range(int32_t op, int operand, bool is_signed) {
     const int second = operand == 1 ? EITHER : NONE;
     switch (op) {
@@ -21,28 +21,28 @@ static int sides_in_range(int32_t op, int operand, bool is_signed) {
     case NR_OP_fmin:
     case NR_OP_clamp_max: return ABOVE;
     case NR_OP_clamp: return operand == 1 ? EITHER : operand == 2 ? ABOVE : NONE;
-    case NR_OP_bitwise_left_shift: /* which is modulo the size of the integer */
+    case NR_OP_bitwise_left_shift: /* counts modulo the size of the integer */
     case NR_OP_bitwise_right_shift: return second;
     case NR_OP_pow: return second & ABOVE; /* modulo the size too */
     case NR_OP_floor_divide:
     case NR_OP_trunc_divide: return is_signed ? second : second & ABOVE; /* -1, 0 or 1 */
-    case NR_OP_remainder: /* nearer to 0 than the divisor, with its sign */
+    case NR_OP_remainder: /* between 0 and the divisor, with the divisor's sign */
         return operand == 0 ? EITHER : is_signed ? NONE : ABOVE;
-    case NR_OP_fmod: /* nearer to 0 than both, with the sign of the dividend */
+    case NR_OP_fmod: /* between 0 and both operands, with the dividend's sign */
         return operand == 1 || is_signed ? EITHER : ABOVE;
     case NR_OP_bitwise_and: return is_signed ? NONE : EITHER;
     default: return nr_ops[op].result == NR_TRUTH ? EITHER : NONE;
     }
 }
 
-/* On which side of the range of an integer dtype a number is. */
+/* On which side of an integer dtype's range a number is. */
 static int side_of_integer(int64_t value, int32_t dtype) {
     const int64_t most = (int64_t)(((uint64_t)1 << nr_dtypes[dtype].digits) - 1);
     const int64_t least = nr_dtypes[dtype].kind == 'i' ? -most - 1 : 0;
     return value < least ? BELOW : value > most ? ABOVE : NONE;
 }
 
-/* The same of an operand, if it is a Python integer. */
+/* The same for an operand, if it is a Python integer. */
 static int side_of(const norch_tensor *x, int32_t dtype) {
     if (!x->weak || x->dtype != NORCH_INT64 || x->device_type != NORCH_CPU) return NONE;
     int64_t value;
@@ -76,19 +76,19 @@ int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype) {
     if (nr_is_float(x->dtype)) {
         double value;
         memcpy(&value, x->data, sizeof value);
-        const double end = ldexp(1, nr_dtypes[dtype].digits); /* the first integer beyond */
+        const double end = ldexp(1, nr_dtypes[dtype].digits); /* the first integer beyond the range */
         fits = value >= (nr_dtypes[dtype].kind == 'i' ? -end : 0) && value <= end - 1 && value < end;
     }
     return fits ? NORCH_OK : refuse(op, "", x, dtype);
 }
 
-/* Whether x is a 0-d tensor of an integer dtype that holds more than the dtype. */
+/* Whether x is a 0-d tensor of an integer dtype with a larger range than dtype. */
 static bool is_wider(const norch_tensor *x, int32_t dtype) {
     return !x->weak && !x->ndim && nr_is_integer(x->dtype) && nr_promote(x->dtype, dtype) != dtype;
 }
 
-/* Whether a 0-d tensor of a wider dtype, which has no part in promotion, is beyond the dtype where operands act by
- * their values. *side: of its value, where that can be read. */
+/* Whether a 0-d tensor of a wider dtype, which does not take part in promotion, is outside the range of dtype in an
+ * operation where operands act by value. *side: where, if the value can be read. */
 static bool is_beyond(int32_t op, const norch_tensor *x, int32_t dtype, int *side) {
     *side = NONE;
     if (!is_wider(x, dtype)) return false;

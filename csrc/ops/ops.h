@@ -1,4 +1,4 @@
-/* ops: functions that several families use, by the file that has them. */
+/* ops: functions that several families use, ordered by file. */
 #ifndef NR_OPS_H
 #define NR_OPS_H
 
@@ -18,44 +18,44 @@ int32_t nr_check_full_float(const char *op, const norch_tensor *x);
 int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given);
 
 /* pointwise */
-/* True in *result when every element of x is non-zero. */
+/* Sets *result to whether every element of x is non-zero. */
 int32_t nr_all_nonzero(const norch_tensor *x, bool *result);
-/* Makes a call that fails if an element is 0, on a device at the next synchronization. */
+/* Makes a call that fails if an element is 0; on a device at the next synchronization. */
 int32_t nr_check_divisors(const norch_tensor *divisors);
 
 /* numbers */
 static inline bool nr_is_integer(int32_t dtype) { return nr_dtypes[dtype].kind == 'i' || nr_dtypes[dtype].kind == 'u'; }
-/* Checks the Python integers among the operands of a call on an integer dtype but int64 (mark: follows the name in
- * messages). by_value: one is out of the range of the dtype, and the call is to be computed in int64. */
+/* Checks the Python integers among the operands of a call on an integer dtype other than int64 (mark: follows the name
+ * in messages). by_value: one is out of the dtype's range, so the call must be computed in int64. */
 int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
                          bool *by_value);
-/* Checks that a dtype holds x, if x is a Python number. */
+/* Checks that a dtype can hold x, if x is a Python number. */
 int32_t nr_check_stored(const char *op, const norch_tensor *x, int32_t dtype);
 
 /* copy */
-/* Copies src, broadcast to the shape of dst and cast to its dtype. Shapes and devices are checked already, and the
- * memory does not overlap. */
+/* Copies src, broadcast to the shape of dst and cast to its dtype. The caller has checked shapes and devices; the
+ * memory must not overlap. */
 int32_t nr_copy_into(norch_tensor *dst, const norch_tensor *src);
-/* Makes operand o of a plan a scalar in the plan itself, which the call's load converts from the one element of x. */
+/* Makes operand o a scalar inside the plan, which the call's load converts from the one element of x. */
 void nr_plan_number(nr_plan *plan, int o, const norch_tensor *x);
-/* Converts scalar operand o of a plan to dtype, in the plan. */
+/* Converts scalar operand o of a plan to dtype, inside the plan. */
 void nr_load_number(const nr_plan *plan, int o, int32_t dtype);
 /* The one element of x, cast to a complex dtype, as a tensor on the device of `where`. */
 norch_tensor *nr_complex_number(const norch_tensor *x, int32_t dtype, const norch_tensor *where);
-/* x itself, retained, if it is contiguous and of this dtype, or else a copy that is. */
+/* x, retained, if it is contiguous and of this dtype; else a copy that is. */
 norch_tensor *nr_dense(const norch_tensor *x, int32_t dtype);
 /* Replaces those of n operands (or NULL) that are not contiguous by copies, which the caller releases by
- * nr_release_all(copies): NULL where none was needed, or after a failure. */
+ * nr_release_all(copies). A copy is NULL if none was needed, or after a failure. */
 int32_t nr_make_dense(int n, const norch_tensor **xs, norch_tensor **copies);
 void nr_release_all(int n, norch_tensor *const *xs);
 /* For families without kernels for narrow dtypes (dtypes.def): x cast to its wide dtype, or retained; and a result cast
- * back to dtype, the wide one being released. NULL stays NULL. */
+ * back to dtype, which releases the wide one. NULL stays NULL. */
 norch_tensor *nr_widened(const norch_tensor *x);
-/* The same with the memory layout of x, for products, which take any: a transposed copy takes ten times as long. */
+/* The same with the memory layout of x, for products, which take any layout: a transposing copy takes ten times as
+ * long. */
 norch_tensor *nr_widened_as_laid(const norch_tensor *x);
 norch_tensor *nr_narrowed(norch_tensor *x, int32_t dtype);
-/* Whether x must be widened before the kernels of the family on its device: its dtype is narrow, and they do not take
- * it. */
+/* Whether x must be widened before the family's kernels on its device: its dtype is narrow, and they do not take it. */
 bool nr_needs_widening(const norch_tensor *x, nr_family family);
 
 /* join */

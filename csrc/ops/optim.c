@@ -1,9 +1,9 @@
-/* optim: one step of an optimizer over many tensors. All tensors are checked, and those that are not dense are copied,
- * before the first is written. The formulas are the rows of optim.def. */
+/* optim: one step of an optimizer over many tensors. Before the first is written, all tensors are checked and those
+ * that are not dense are copied. The formulas are the rows of optim.def. */
 #include "../families/optim.h"
 #include "ops.h"
 
-/* The lists of a step: parameters, gradients and the state tensors of the row (NULL: not there). */
+/* The lists of a step: parameters, gradients and the row's state tensors (NULL: absent). */
 enum { PARAM, GRAD, STATE, LISTS = STATE + NR_OPTIM_STATES };
 
 /* The rows of optim.def as data. */
@@ -11,7 +11,7 @@ typedef struct row {
     const char *name, *hyper, *state; /* "adam", "lr, beta1, ...", "exp_avg, ..." */
     double work;
     int needed;
-    const char *lists[LISTS]; /* what messages call them */
+    const char *lists[LISTS]; /* their names in messages */
 } row;
 static const row rows[NR_OPTIM_COUNT] = {
 #define TEXT(...) #__VA_ARGS__
@@ -61,7 +61,7 @@ static int32_t check_step(const row *r, int64_t n, norch_tensor *const *const li
     return NORCH_OK;
 }
 
-#define AT_ONCE 64 /* tensors that one call takes */
+#define AT_ONCE 64 /* tensors per call */
 
 /* Tensors collected for a call, all of one dtype and on one device. */
 typedef struct batch {
@@ -94,7 +94,7 @@ static int32_t add(batch *b, norch_tensor *const xs[LISTS]) {
     return NORCH_OK;
 }
 
-/* x as all kernels take it: wide, dense, real, and not in the storage of the parameter. */
+/* x in the form that all kernels take: wide, dense, real, and outside the parameter's storage. */
 static norch_tensor *readied(norch_tensor *x, bool shared) {
     if (nr_is_narrow(x->dtype)) return nr_widened(x);
     NR_OWNED norch_tensor *dense = shared ? norch_clone(x) : norch_contiguous(x);
@@ -108,8 +108,8 @@ static int32_t copy_back(norch_tensor *x, norch_tensor *dense) {
     return whole ? nr_copy_into(x, whole) : norch_last_error_kind();
 }
 
-/* Runs over readied() tensors, for lists with some that are narrow, complex, not dense or in the parameter's storage,
- * and copies the results back. */
+/* Runs on readied() tensors, for lists in which some are narrow, complex, not dense or in the parameter's storage, and
+ * copies the results back. */
 static int32_t run_through_copies(nr_optim_kind kind, int64_t n, norch_tensor *const *const lists[LISTS],
                                   const double *hyper) {
     norch_tensor *(*dense)[LISTS] = nr_malloc((size_t)n * sizeof *dense);

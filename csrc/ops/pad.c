@@ -1,7 +1,7 @@
-/* pad: elements added at the ends of axes, by copies within the result. */
+/* pad: adds elements at the ends of axes, by copies within the result. */
 #include "ops.h"
 
-/* The most elements that a mode adds at one end of an axis. */
+/* The most elements that a mode can add at one end of an axis. */
 static int64_t most_of(int64_t mode, int64_t size) {
     switch (mode) {
     case NORCH_PAD_REFLECT: return size - 1;
@@ -11,9 +11,9 @@ static int64_t most_of(int64_t mode, int64_t size) {
     }
 }
 
-/* Copies elements of y, which is whole but for both ends of one axis, to these ends. */
+/* Copies elements of y, which is complete except at both ends of one axis, to these ends. */
 static int32_t add_ends(const norch_tensor *y, int32_t axis, int64_t before, int64_t after, int64_t mode) {
-    const int64_t last = y->shape[axis] - after; /* the first element behind those that are there */
+    const int64_t last = y->shape[axis] - after; /* the first element after those of the input */
     const struct {
         int64_t to, count, from, step;
     } ends[4][2] = {
@@ -36,7 +36,7 @@ norch_tensor *norch_pad(const norch_tensor *x, int64_t n, const int64_t *before,
     if (n > x->ndim || mode < NORCH_PAD_CONSTANT || mode > NORCH_PAD_CIRCULAR || value->ndim)
         return NR_REFUSE(NORCH_ERROR_VALUE, "pad: %lld axes of %d in mode %lld, and a value of %d dimensions",
                          (long long)n, x->ndim, (long long)mode, value->ndim);
-    const int32_t lead = x->ndim - (int32_t)n; /* axes to which nothing is added */
+    const int32_t lead = x->ndim - (int32_t)n; /* axes that are not padded */
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t d = 0; d < x->ndim; d++) shape[d] = x->shape[d];
     for (int64_t i = 0; i < n; i++) {
@@ -58,7 +58,7 @@ norch_tensor *norch_pad(const norch_tensor *x, int64_t n, const int64_t *before,
     int32_t status = mode == NORCH_PAD_CONSTANT ? norch_copy(y, value) : NORCH_OK;
     if (status == NORCH_OK) status = nr_copy_into(&middle, x);
     for (int64_t i = n - 1; i >= 0 && status == NORCH_OK && mode != NORCH_PAD_CONSTANT; i--) {
-        norch_tensor part = *y; /* the axes before this one are not whole yet */
+        norch_tensor part = *y; /* the axes before this one are not complete yet */
         for (int64_t k = 0; k < i; k++) {
             const int32_t axis = lead + (int32_t)k;
             part = nr_sliced(&part, axis, before[k], x->shape[axis], 1);

@@ -1,5 +1,5 @@
-/* pointwise: the elementwise operations of ops.def: promotion, broadcasting, conversion of inputs, writes in place. The
- * loops are the backend's. */
+/* pointwise: the elementwise operations of ops.def: promotion, broadcasting, conversion of inputs, in-place writes. The
+ * backend has the loops. */
 #include <string.h>
 
 #include "../core/observer.h"
@@ -7,7 +7,7 @@
 
 #define MAX_INPUTS 3
 
-/* The state of one call. `ready` are the inputs after conversion to the dtype that the kernel computes on. */
+/* The state of one call. `ready` are the inputs after conversion to the kernel's dtype. */
 typedef struct state {
     const nr_op_row *row;
     int32_t op;
@@ -15,14 +15,14 @@ typedef struct state {
     const char *mark; /* "_" in place: follows the name in messages */
     const norch_tensor *input[MAX_INPUTS];
     int32_t compute; /* dtype of the kernel */
-    int32_t result;  /* dtype of what it writes */
-    int32_t narrow;  /* dtype that the result is cast to afterwards */
+    int32_t result;  /* dtype of the kernel's output */
+    int32_t narrow;  /* dtype to which the result is cast afterwards */
     int32_t ndim;
     int64_t shape[NORCH_MAX_DIMS]; /* all inputs, broadcast */
     bool mixed;                    /* some input differs from the result in shape, dtype or device */
     const norch_tensor *ready[MAX_INPUTS];
-    norch_tensor *made[MAX_INPUTS]; /* those ready inputs that are new tensors, to be released; or NULL */
-    bool converted[MAX_INPUTS];     /* a scalar that is converted into the plan */
+    norch_tensor *made[MAX_INPUTS]; /* new tensors among the ready inputs, to be released; or NULL */
+    bool converted[MAX_INPUTS];     /* a scalar that is converted inside the plan */
     bool elsewhere;                 /* the result is not on the CPU */
 } state;
 
@@ -36,8 +36,7 @@ static int32_t check_form(state *s, int64_t op) {
     return nr_check_devices(s->row->name, s->inputs, s->input);
 }
 
-/* Whether the result is a Python number too, and computed in float64: derivatives combine the constants of their
- * formula. */
+/* Whether the result is also a Python number, computed in float64: derivatives combine their formula's constants. */
 static bool of_numbers(int inputs, const norch_tensor *a, const norch_tensor *b) {
     return inputs == 2 && a->weak && b->weak;
 }
@@ -63,7 +62,7 @@ static int32_t infer_dtype(state *s) {
                        nr_dtypes[dtype].name);
     s->compute = dtype;
     s->result = s->narrow = result_dtype(s, dtype);
-    if (!nr_is_integer(dtype) || dtype == NORCH_INT64) return NORCH_OK; /* int64 holds each integer that comes here */
+    if (!nr_is_integer(dtype) || dtype == NORCH_INT64) return NORCH_OK; /* int64 holds every integer that gets here */
     bool by_value;
     NR_TRY(nr_admit_numbers(s->mark, s->op, s->inputs, s->input, dtype, &by_value));
     if (by_value) s->result = result_dtype(s, s->compute = NORCH_INT64);
@@ -101,11 +100,11 @@ static bool converts_to_zero(const norch_tensor *number, int32_t dtype) {
     return converted == 0;
 }
 
-/* Checks the divisors of an integer division on a device; the CPU's runner checks them itself. */
+/* Checks the divisors of an integer division on a device; the CPU's runner does so itself. */
 static int32_t check_divisor(const state *s) {
     if (!s->elsewhere || !nr_op_divides(s->op) || nr_is_float(s->compute)) return NORCH_OK;
     for (int32_t i = 0; i < s->ndim; i++)
-        if (s->shape[i] == 0) return NORCH_OK; /* no element is divided */
+        if (s->shape[i] == 0) return NORCH_OK; /* nothing is divided */
     const norch_tensor *divisor = s->input[1];
     if (divisor->device_type == NORCH_META) return NORCH_OK;
     bool good = false;
@@ -121,7 +120,7 @@ static int32_t check_divisor(const state *s) {
                 : nr_fail(NORCH_ERROR_ZERO_DIVISION, "%s%s: integer division by zero", s->row->name, s->mark);
 }
 
-/* The input that decides the device of the result. */
+/* The input that determines the device of the result. */
 static const norch_tensor *device_input(const state *s) {
     for (int i = 0; i < s->inputs; i++)
         if (!nr_is_anywhere(s->input[i])) return s->input[i];
@@ -273,7 +272,7 @@ static int32_t compute_into(norch_tensor *out, int64_t op, int inputs, const nor
     int32_t status = ready_inputs(&s, direct ? out : NULL);
     if (status == NORCH_OK && direct) {
         status = run(&s, out);
-    } else if (status == NORCH_OK) { /* computed in the promoted dtype, then cast into out */
+    } else if (status == NORCH_OK) { /* computed in the promoted dtype, then cast to out */
         NR_OWNED norch_tensor *result = nr_make(s.ndim, s.shape, s.result, out);
         status = result ? run(&s, result) : NORCH_ERROR_MEMORY;
         if (status == NORCH_OK) status = nr_copy_into(out, result);

@@ -1,5 +1,5 @@
 /* pool: checks and plans of max and average pooling over the last two axes, and of their gradients. norch/ops/pool.py
- * computes the size of the result (rounding up or down); each window must contain an element of x. */
+ * computes the output size (rounding down or up); each window must contain an element of x. */
 #include "../families/pool.h"
 #include "ops.h"
 
@@ -14,7 +14,7 @@ static int32_t check_floats(const char *op, const norch_tensor *x) {
     return nr_check_full_float(op, x);
 }
 
-/* Reads the window into the plan, for the planes of `like`. */
+/* Reads the window into the plan, for planes like those of `like`. */
 static int32_t read_window(const char *op, const norch_tensor *like, const int64_t *window, nr_pool_plan *plan) {
     const bool divides = window[2] == 0 && window[3] == 0;
     plan->planes = 1;
@@ -39,7 +39,8 @@ static int32_t read_window(const char *op, const norch_tensor *like, const int64
     return NORCH_OK;
 }
 
-/* Makes the output, of the planes of `like` in the given size, copies x if it is not contiguous, and runs. */
+/* Makes the output, with the planes of `like` in the given size, copies x if it is not contiguous, and runs the plan.
+ * */
 static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tensor *like, const int64_t size[2]) {
     int64_t shape[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < like->ndim - 2; i++) shape[i] = like->shape[i];
@@ -48,7 +49,7 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     if (nr_check_shape("pool", like->ndim, shape)) return NULL;
     norch_tensor *out = nr_make(like->ndim, shape, like->dtype, like);
     if (!out || out->numel == 0) return out;
-    for (int d = 0; d < 2; d++) /* the places of windows that divide a plane are 64-bit */
+    for (int d = 0; d < 2; d++) /* positions of windows that divide a plane are 64-bit */
         if ((double)plan->size[d] * (double)plan->result[d] >= 0x1p62)
             return nr_finished(out, nr_fail(NORCH_ERROR_SHAPE, "pool: %lld windows do not divide size %lld",
                                             (long long)plan->result[d], (long long)plan->size[d]));
@@ -57,7 +58,7 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     bool forward = kind == NR_POOL_MAX || kind == NR_POOL_AVG;
     const bool by_rows =
         plan->stride[1] == 0 || (plan->kernel[0] == 1 && plan->stride[0] == 1 && plan->padding[0] == 0);
-    if (by_rows && plan->result[0] == plan->size[0] && !plan->index) { /* planes of their own, for threads */
+    if (by_rows && plan->result[0] == plan->size[0] && !plan->index) { /* separate planes, for threads */
         plan->planes *= plan->size[0];
         plan->size[0] = plan->result[0] = 1;
     }
@@ -67,14 +68,14 @@ static norch_tensor *run(nr_pool_plan *plan, nr_pool_kind kind, const norch_tens
     return nr_finished(out, nr_run(NR_POOL, kind, plan, 2.0 * elements, out));
 }
 
-/* Checks that x, the gradient of a result, has the size of the result. */
+/* Checks that x, the gradient of a result, has the result's size. */
 static int32_t check_gradient(const char *op, const norch_tensor *x, const nr_pool_plan *plan) {
     if (plan->result[0] == x->shape[x->ndim - 2] && plan->result[1] == x->shape[x->ndim - 1]) return NORCH_OK;
     return nr_fail(NORCH_ERROR_SHAPE, "%s: shape %s is not that of the windows, (%lld, %lld)", op, nr_shape_of(x),
                    (long long)plan->result[0], (long long)plan->result[1]);
 }
 
-/* Checks that an index is dense, has the size of the result over the planes of x, and can hold their positions. */
+/* Checks that an index is dense, has the result's size for the planes of x, and can hold positions in them. */
 static int32_t check_index(const char *op, const norch_tensor *index, const norch_tensor *x, const nr_pool_plan *plan) {
     NR_TRY(nr_check_real(op, index));
     if ((double)plan->size[0] * (double)plan->size[1] >= (double)WINDOW_LIMIT)
@@ -103,7 +104,7 @@ norch_tensor *norch_pool_max_backward(const norch_tensor *x, const norch_tensor 
     if (check_floats(op, x) || nr_check_numbers(op, 10, count) || nr_check_numbers(op, 2, axes)) return NULL;
     nr_pool_plan plan = {.size = {size[0], size[1]}};
     if (nr_check_tensor(op, index)) return NULL;
-    NR_OWNED norch_tensor *dense = nr_dense(index, index->dtype); /* vmap repeats the index of all samples */
+    NR_OWNED norch_tensor *dense = nr_dense(index, index->dtype); /* vmap repeats the index for all samples */
     if (!dense || read_window(op, x, window, &plan) || check_gradient(op, x, &plan) || check_index(op, dense, x, &plan))
         return NULL;
     plan.index = dense->data;

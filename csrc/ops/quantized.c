@@ -1,10 +1,9 @@
-/* quantized: checks and plans of products with weights of 8-bit and 4-bit integers. The size of a
- * group follows from the number of scales of a row: groups are powers of two from a block on, so that
- * no two sizes give the same number. */
+/* quantized: checks and plans of products with 8-bit and 4-bit integer weights. The number of scales in a row
+ * determines the group size: groups are powers of two, at least a block, so that no two sizes give the same number. */
 #include "../families/quantized.h"
 #include "ops.h"
 
-#define OPERATIONS_PER_NS 20.0 /* of one core, for nr_call.work */
+#define OPERATIONS_PER_NS 20.0 /* per core, for nr_call.work */
 
 /* Reads weight and scale, for rows of k integers, into the plan. */
 static int32_t read_weight(const char *op, const norch_tensor *weight, const norch_tensor *scale, int64_t k,
@@ -34,7 +33,7 @@ static int32_t read_weight(const char *op, const norch_tensor *weight, const nor
     return NORCH_OK;
 }
 
-/* Runs the plan on dense operands; x and bias are NULL for the weight alone. */
+/* Runs the plan on dense operands; x and bias are NULL when only the weight is wanted. */
 static norch_tensor *run(nr_quantized_plan *plan, nr_quantized_kind kind, const norch_tensor *x,
                          const norch_tensor *weight, const norch_tensor *scale, const norch_tensor *bias,
                          norch_tensor *out) {

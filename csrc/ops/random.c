@@ -4,13 +4,13 @@
 #include "../families/random.h"
 #include "ops.h"
 
-/* Runs a plan for y, which is dense, and advances the counter; returns y, or releases it and returns NULL. */
+/* Runs a plan that fills y, which is dense, and advances the counter; returns y, or releases it and returns NULL. */
 static norch_tensor *run(uint64_t *state, norch_tensor *y, nr_random_kind kind, nr_random_plan *plan) {
     plan->out = y->data;
     plan->n = y->numel;
     plan->seed = state[0];
     plan->counter = state[1];
-    const int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements of a block of words */
+    const int64_t block = y->dtype == NORCH_FLOAT32 && kind != NR_INTEGERS ? 4 : 2; /* elements per block of words */
     plan->state = state;
     plan->blocks = (uint64_t)((y->numel + block - 1) / block);
     int32_t status = nr_run(NR_RANDOM, kind, plan, (kind == NR_NORMAL ? 6.0 : 2.0) * (double)y->numel, y);
@@ -27,7 +27,7 @@ static norch_tensor *draw(uint64_t *state, norch_tensor *y, nr_random_kind kind,
     return run(state, y, kind, &plan);
 }
 
-/* The number of equally spaced values in [0, 1) that uniform numbers take: few enough that none is rounded up to 1. */
+/* The number of equally spaced values in [0, 1) for uniform numbers: few enough that none is rounded up to 1. */
 static uint64_t uniform_span(int32_t dtype) {
     return 1ull << (nr_dtypes[dtype].digits < 24 ? nr_dtypes[dtype].digits : 24);
 }
@@ -72,7 +72,7 @@ norch_tensor *norch_randint(uint64_t *state, int64_t ndim, const int64_t *shape,
         return NR_REFUSE(NORCH_ERROR_VALUE, "randint: low %lld is not below high %lld", (long long)low,
                          (long long)high);
     const nr_dtype_row *row = &nr_dtypes[dtype];
-    const int32_t drawn = dtype == NORCH_BOOL ? NORCH_INT32 : row->wide; /* what the kernels draw */
+    const int32_t drawn = dtype == NORCH_BOOL ? NORCH_INT32 : row->wide; /* the dtype that kernels draw */
     const int64_t most = row->kind == 'f' ? INT64_MAX : INT64_MAX >> (63 - row->digits);
     const int64_t least = row->kind == 'u' || row->kind == 'b' ? 0 : -most - 1;
     if (low < least || high - 1 > most)

@@ -7,10 +7,10 @@
 #include "../families/recurrent.h"
 #include "ops.h"
 
-/* Nanoseconds for a unit, for nr_call.work. */
+/* Nanoseconds per unit, for nr_call.work. */
 #define NANOSECONDS 10.0
 
-/* The sizes, and the tensors that a step uses a part of. */
+/* The sizes, and the tensors of which a step uses a part. */
 typedef struct layer {
     const char *op;
     int64_t steps, rows, size, gates;
@@ -79,7 +79,7 @@ int32_t norch_recurrent(const norch_tensor *from_x, const norch_tensor *h, const
     if (optional_bias) NR_TRY(check_sized(&l, "the bias", optional_bias, hs, 1, l.gates * l.size, 0, 0));
     if (hs->numel == 0) return NORCH_OK;
     const norch_tensor *state = h;
-    NR_OWNED norch_tensor *last = NULL; /* the state where it is a step of hs */
+    NR_OWNED norch_tensor *last = NULL; /* the state, if it is a step of hs */
     const void *c = optional_c ? optional_c->data : NULL;
     for (int64_t i = 0; i < l.steps; i++) {
         const int64_t t = reverse ? l.steps - 1 - i : i;

@@ -1,5 +1,5 @@
-/* reduce: the reductions of ops.def: axes, dtypes, empty axes, and a plan of two loop nests. The loops are the
- * backend's. */
+/* reduce: the reductions of ops.def: axes, dtypes, empty axes, and a plan of two loop nests. The backend has the loops.
+ * */
 #include <string.h>
 
 #include "../families/reduce.h"
@@ -28,10 +28,10 @@ static int32_t find_axes(const char *op, const norch_tensor *x, int64_t count, c
     return NORCH_OK;
 }
 
-/* Makes the two nests of the plan: over the kept axes, of x and out, and over the reduced axes, of x. */
+/* Makes the plan's two nests: over the kept axes, of x and out, and over the reduced axes, of x. */
 static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes, norch_tensor *out, bool keep_order) {
     int64_t size_in = nr_size_of(x->dtype), step_out = nr_size_of(out->dtype);
-    int64_t stride[2][NORCH_MAX_DIMS]; /* x first: the larger operand orders the loops */
+    int64_t stride[2][NORCH_MAX_DIMS]; /* x first: the larger operand determines the loop order */
     nr_plan *kept = &plan->kept;
     kept->ndim = plan->ndim = 0;
     kept->data[0] = out->data;
@@ -62,7 +62,7 @@ static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes
         kept->size[0] = 1;
         kept->stride[0][0] = kept->stride[1][0] = 0;
     }
-    if (plan->ndim == 0 || plan->count == 0) { /* one element, or none */
+    if (plan->ndim == 0 || plan->count == 0) { /* at most one element */
         plan->ndim = 1;
         plan->size[0] = plan->count;
         plan->stride[0] = 0;
@@ -70,7 +70,7 @@ static void make_plan(nr_reduce_plan *plan, const norch_tensor *x, axis_set axes
     kept->operands = plan->count ? 2 : 1; /* the address of no elements means nothing */
 }
 
-/* Nanoseconds for an element, roughly. */
+/* Approximate nanoseconds per element. */
 static double cost(int32_t op) {
     switch (op) {
     case NR_OP_var:
@@ -81,7 +81,7 @@ static double cost(int32_t op) {
     }
 }
 
-/* Reduces x, of a dtype that the row has kernels for, over axes into a tensor of this shape. */
+/* Reduces x, of a dtype that the row has kernels for, over axes to a tensor of this shape. */
 static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, int32_t ndim, const int64_t *shape,
                             double param) {
     const nr_op_row *row = &nr_ops[op];
@@ -90,7 +90,7 @@ static norch_tensor *reduce(int32_t op, const norch_tensor *x, axis_set axes, in
     if (row->result == NR_INDEX || (row->result == NR_SUM && !nr_is_float(dtype))) dtype = NORCH_INT64;
     norch_tensor *out = nr_make(ndim, shape, dtype, x);
     if (!out || out->numel == 0) return out;
-    if (row->result == NR_INDEX && out->numel == x->numel) { /* argmax or argmin of one element each: 0 */
+    if (row->result == NR_INDEX && out->numel == x->numel) { /* argmax or argmin of single elements: 0 */
         norch_tensor *zeros = norch_full_like(out, -1, 0, 0);
         nr_release(out);
         return zeros;
@@ -108,7 +108,7 @@ static int32_t check_not_empty(int32_t op, const norch_tensor *x, axis_set axes,
     if (has_identity || x->numel > 0) return NORCH_OK;
     for (int32_t axis = 0; axis < x->ndim; axis++)
         if (has(axes, axis) && x->shape[axis] == 0) {
-            bool value = all && nr_ops[op].result != NR_INDEX; /* PyTorch's exceptions differ so */
+            bool value = all && nr_ops[op].result != NR_INDEX; /* as PyTorch's exceptions differ */
             return nr_fail(value ? NORCH_ERROR_VALUE : NORCH_ERROR_INDEX,
                            "%s: expected a non-empty axis, but axis %d of shape %s has size 0", nr_ops[op].name, axis,
                            nr_shape_of(x));
@@ -143,8 +143,8 @@ static norch_tensor *reduce_parts(int32_t op, const norch_tensor *x, int64_t cou
     return norch_reduce(op == NR_OP_var ? NR_OP_sum : NR_OP_norm, out, 1, &axis, false, -1, 0);
 }
 
-/* The sum or mean of all elements of a contiguous x: first down columns, as a matrix with rows of up to 32 numbers,
- * which vectorises, and then of the row that remains. */
+/* The sum or mean of all elements of a contiguous x: first down the columns of a matrix with rows of up to 32 numbers,
+ * which vectorizes, then of the remaining row. */
 static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
     const int64_t width = (x->numel & -x->numel) < 32 ? x->numel & -x->numel : 32, axis = 0;
     const int64_t rows[] = {x->numel / width, 2 * width}, row[] = {width, 2};
@@ -155,16 +155,15 @@ static norch_tensor *reduce_rows(int32_t op, const norch_tensor *x) {
     return pairs ? nr_whole(norch_reduce(op, pairs, 1, &axis, false, -1, 0)) : NULL;
 }
 
-#define ENOUGH_FOR_BOOLS 4096 /* elements for which a cast to bool pays */
+#define ENOUGH_FOR_BOOLS 4096 /* elements from which a cast to bool pays */
 
-/* any() or all() of x as bools, which are compared many at a time. */
+/* any() or all() of x cast to bool, which compares many elements at once. */
 static norch_tensor *reduce_truth(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim) {
     NR_OWNED norch_tensor *truth = norch_cast(x, NORCH_BOOL);
     return truth ? norch_reduce(op, truth, count, dims, keepdim, -1, 0) : NULL;
 }
 
-/* The sum and the mean are those of the parts; the variance, a real number, is the sum of the variances of the
- * parts. */
+/* The sum and mean are those of the parts; the variance, a real number, is the sum of the parts' variances. */
 static norch_tensor *reduce_complex(int32_t op, const norch_tensor *x, int64_t count, const int64_t *dims, bool keepdim,
                                     double param) {
     switch (op) {
@@ -195,7 +194,7 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
     }
     const bool is_truth = op == NR_OP_any || op == NR_OP_all;
     if (is_truth && nr_is_float(x->dtype) && x->device_type == NORCH_CPU && x->numel >= ENOUGH_FOR_BOOLS &&
-        x->numel <= (int64_t)x->storage->bytes / nr_size_of(x->dtype)) /* a copy of an expanded x has no bounds */
+        x->numel <= (int64_t)x->storage->bytes / nr_size_of(x->dtype)) /* not an expanded x: a copy has no bounds */
         return reduce_truth((int32_t)op, x, count, dims, keepdim);
     if (row->result == NR_INDEX && count > 1)
         return NR_REFUSE(NORCH_ERROR_VALUE, "%s: takes one axis or all, not %lld", row->name, (long long)count);
@@ -222,7 +221,7 @@ norch_tensor *norch_reduce(int64_t op, const norch_tensor *x, int64_t count, con
 norch_tensor *norch_sum_to(norch_tensor *x, const norch_tensor *like) {
     if (nr_check_tensor("sum_to", x)) return NULL;
     if (!like) return NR_REFUSE(NORCH_ERROR_VALUE, "sum_to: no tensor given");
-    if (!nr_same_device(x, like)) { /* moves the reduced x, not x */
+    if (!nr_same_device(x, like)) { /* moves the reduced x, which is smaller */
         norch_tensor there = *like;
         there.device_type = x->device_type;
         there.device_index = x->device_index;

@@ -1,4 +1,4 @@
-/* resample: checks and plans of an axis resampled by weights, and of the adjoint. */
+/* resample: checks and plans of resampling an axis by weights, and of the adjoint. */
 #include "../families/resample.h"
 #include "ops.h"
 

@@ -1,10 +1,10 @@
-/* sample: checks and plans of images sampled at coordinates, and of the gradients. */
+/* sample: checks and plans of sampling images at coordinates, and of the gradients. */
 #include "../families/sample.h"
 #include "ops.h"
 
 static const char op[] = "grid_sample";
 
-/* The plan of images of the shape of x. */
+/* The plan for images in the shape of x. */
 static int32_t make_plan(const norch_tensor *x, const norch_tensor *grid, int64_t mode, int64_t padding, bool corners,
                          nr_sample_plan *plan) {
     NR_TRY(nr_check_tensor(op, x));

@@ -1,5 +1,5 @@
-/* scan: cumsum, cumprod, cummax and cummin along an axis. Only int64, float32 and float64 have kernels. Other dtypes
- * are widened, which changes neither the order of values nor the low bits of integers. */
+/* scan: cumsum, cumprod, cummax and cummin along an axis. Kernels exist for int64, float32 and float64. Other dtypes
+ * are widened, which preserves the order of values and the low bits of integers. */
 #include "../families/scan.h"
 #include "axis.h"
 

@@ -1,5 +1,5 @@
 /* softmax: softmax, log_softmax and their gradients, each in one pass over memory. Operands that are not dense are
- * copied; narrow floats are computed in float32, integers in the default float dtype. */
+ * copied. Narrow floats are computed in float32, integers in the default float dtype. */
 #include "../families/softmax.h"
 #include "ops.h"
 

@@ -1,5 +1,5 @@
-/* sort: argsort, with the sorted values on request, searchsorted, and order statistics. Python composes quantiles and
- * the like of them. Dtypes are widened as for scans. */
+/* sort: argsort, optionally with the sorted values, searchsorted, and order statistics, of which Python composes
+ * quantiles and others. Dtypes are widened as for scans. */
 #include "../families/sort.h"
 #include "axis.h"
 

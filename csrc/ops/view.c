@@ -40,8 +40,8 @@ static bool reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *s
             nr_fill_strides(new_ndim, new_shape, new_strides);
             return true;
         }
-    /* From the last axis on, merges old axes that are contiguous with each other to one run; the new axes must split
-     * each run exactly. */
+    /* From the last axis on, merges old axes that are contiguous with each other to a run. The new axes must split each
+     * run exactly. */
     int32_t to = new_ndim - 1;
     int32_t from = ndim - 1;
     while (from >= 0) {
@@ -60,7 +60,7 @@ static bool reshape_strides(int32_t ndim, const int64_t *shape, const int64_t *s
         if (left != 1) return false;
         from--;
     }
-    for (; to >= 0; to--) new_strides[to] = 1; /* only sizes of 1 are left */
+    for (; to >= 0; to--) new_strides[to] = 1; /* only sizes of 1 remain */
     return true;
 }
 
@@ -172,7 +172,7 @@ norch_tensor *norch_expand(const norch_tensor *x, int64_t ndim, const int64_t *w
     return nr_make_view(x, (int32_t)ndim, shape, strides, 0);
 }
 
-/* The sizes and strides of the axes of x that are not in a set (a bit each); returns their number. */
+/* The sizes and strides of the axes of x that are not in `removed` (a bit each); returns their number. */
 static int32_t axes_but(const norch_tensor *x, uint32_t removed, int64_t *shape, int64_t *strides) {
     int32_t kept = 0;
     for (int32_t i = 0; i < x->ndim; i++) {
@@ -227,7 +227,7 @@ norch_tensor *norch_select(const norch_tensor *x, int64_t dim, int64_t index) {
     return nr_make_view(x, axes_but(x, 1u << axis, shape, strides), shape, strides, index * x->strides[axis]);
 }
 
-/* Clips a bound of a slice as Python does: to [0, size], or to [-1, size - 1] if the step is negative. */
+/* Clips a slice bound as Python does: to [0, size], or to [-1, size - 1] if the step is negative. */
 static int64_t clipped(int64_t bound, int64_t size, bool back) {
     if (bound < 0) return bound < -size ? 0 - back : bound + size;
     return bound > size - back ? size - back : bound;
@@ -321,7 +321,7 @@ norch_tensor *norch_expand_reduced(const norch_tensor *x, const norch_tensor *li
                                    bool keepdim) {
     if (nr_check_tensor("expand_reduced", x)) return NULL;
     bool reduced[NORCH_MAX_DIMS] = {false};
-    bool all = count <= 0; /* no axes: all of them, as in a reduction */
+    bool all = count <= 0; /* no axes means all, as in a reduction */
     for (int64_t i = 0; i < count; i++) {
         int32_t axis;
         if (nr_check_axis("expand_reduced", dims[i], like->ndim, &axis)) return NULL;
@@ -408,8 +408,8 @@ norch_tensor *norch_view_dtype(const norch_tensor *x, int64_t dtype) {
 }
 
 bool norch_overlaps_itself(const norch_tensor *x) {
-    /* No two elements share memory if, sorted by absolute stride, each stride exceeds the extent of all smaller
-     * ones. */
+    /* No two elements share memory if, sorted by absolute stride, each stride exceeds the extent of all smaller ones.
+     * */
     int64_t size[NORCH_MAX_DIMS], step[NORCH_MAX_DIMS], reach = 0;
     int32_t n = 0;
     for (int32_t i = 0; i < x->ndim; i++) {
