@@ -181,7 +181,7 @@ def test_hooks_of_nodes(torch):
     [
         (lambda g: g[0], TypeError, "must return None or a tuple of gradients, not Tensor"),
         (lambda g: (*g, *g), norch.Error, "returned 2 gradients, not 1"),
-        (lambda g: (3.0,), TypeError, "a gradient is a tensor, not float"),
+        (lambda g: (3.0,), TypeError, "a gradient must be a tensor, not float"),
         (lambda g: (norch.ones(5),), norch.ShapeError, r"shape \(5,\) for a tensor of shape \(2,\)"),
     ],
 )

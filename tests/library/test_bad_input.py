@@ -72,7 +72,7 @@ CALLS = [
     (TypeError, "grad: expected a tensor, not NoneType", lambda: norch.autograd.grad(None, None)),
     (TypeError, "grad: expected a tensor, not NoneType", lambda: norch.autograd.grad(p.sum(), None)),
     (TypeError, "backward: expected a tensor, not NoneType", lambda: norch.autograd.backward(None)),
-    (TypeError, "backward: a gradient is a tensor, not int", lambda: p.sum().backward(3)),
+    (TypeError, "backward: a gradient must be a tensor, not int", lambda: p.sum().backward(3)),
     (TypeError, "register_hook: expected a function", lambda: p.register_hook(None)),
     (TypeError, "no_grad: decorates functions, not int", lambda: norch.no_grad(3)),
     (TypeError, "cross_entropy: expected a tensor, not NoneType", lambda: nn.CrossEntropyLoss()(x, None)),

@@ -142,9 +142,9 @@ def test_a_module_that_gives_nothing():
     [
         (TypeError, lambda: summary(3, (1,)), "summary: expected a module, not int"),
         (norch.ArgumentError, lambda: summary(nn.ReLU(), (1,), mode="fast"), "mode must be 'eval', 'train' or 'same'"),
-        (norch.ArgumentError, lambda: summary(nn.ReLU(), (1,), depth=-1), "depth is 0 or more, not -1"),
+        (norch.ArgumentError, lambda: summary(nn.ReLU(), (1,), depth=-1), "depth must be 0 or more, not -1"),
         (norch.ArgumentError, lambda: summary(nn.ReLU(), (1, -2)), r"of sizes >= 0, not \(1, -2\)"),
-        (norch.ArgumentError, lambda: summary(nn.ReLU(), [(1, "a")]), r"a tensor or a shape, .* not \(1, 'a'\)"),
+        (norch.ArgumentError, lambda: summary(nn.ReLU(), [(1, "a")]), r"a tensor or a shape .* not \(1, 'a'\)"),
         (TypeError, lambda: summary(nn.ReLU(), "x"), "input must be a tensor, a shape, .* not str"),
     ],
 )

@@ -354,7 +354,7 @@ BAD: Any = [
     (lambda: norch.vmap(lambda x: 1)(X), ValueError, "vmap: the function gives int"),
     (lambda: norch.vmap(norch.sin, randomness="other"), ValueError, "randomness is .error., .different. or .same."),
     (lambda: func.stack_module_state([]), ValueError, "stack_module_state: expected models"),
-    (lambda: functional.vjp(norch.sin, X), ValueError, "vjp: v may be left out for an output of a single number"),
+    (lambda: functional.vjp(norch.sin, X), ValueError, "vjp: v may be omitted only for an output of a single number"),
     (lambda: functional.vjp(norch.sin, X, norch.ones(3)), ValueError, r"vjp: v has shape \(3,\) for an output 0"),
     (lambda: functional.vjp(norch.sin, X, (X, X)), ValueError, "vjp: v holds 2 tensors for an output of 1"),
     (lambda: functional.jvp(norch.sin, 1.0), TypeError, "jvp: inputs must be a tensor or a tuple"),

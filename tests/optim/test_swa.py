@@ -151,7 +151,7 @@ def test_errors() -> None:
         (lambda: ours.get_ema_multi_avg_fn(-1), r"decay must be in \[0, 1\], not -1"),
         (lambda: ours.AveragedModel(model, None, max, max), "avg_fn or multi_avg_fn, not both"),
         (lambda: ours.SWALR(opt, 0.1, anneal_strategy="sin"), "'cos' or 'linear', not 'sin'"),
-        (lambda: ours.SWALR(opt, 0.1, anneal_epochs=-1), "anneal_epochs is 0 or a larger integer, not -1"),
+        (lambda: ours.SWALR(opt, 0.1, anneal_epochs=-1), "anneal_epochs must be an integer >= 0, not -1"),
         (lambda: ours.SWALR(opt, [0.1, 0.2]), "expected 1 values, one per group, got 2"),
     ):
         with pytest.raises(ValueError, match=message):
