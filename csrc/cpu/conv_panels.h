@@ -52,7 +52,7 @@ static void NAME(pack_rows)(void *context, int64_t tile) {
     if (LANES >= TILE_ROWS && first + LANES <= s->m && s->k >= LANES)
         NAME(turn)(TILE_ROWS, to, s->k, from, s->a_row);
     else
-        NAME(pack)(TILE_ROWS, to, s->k, from, s->a_row, 1, (int)rows);
+        NAME(pack_a)(to, s->k, from, s->a_row, 1, rows);
 }
 
 /* SQUARE contiguous columns of A, read in order, to all tiles. */

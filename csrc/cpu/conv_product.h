@@ -121,7 +121,7 @@ static void NAME(tap_task)(const NAME(tap_sums) * s, int64_t task, T *panels) {
                 const int64_t row = t * p->out / tiles;
                 TARGET to = {.c_row = p->in, .rows = (int)((t + 1) * p->out / tiles - row), .add = s->add || step};
                 const T *a = copy ? rows : y + row * n;
-                if (copy) NAME(pack)(TILE_ROWS, rows, count, y + row * n, n, 1, to.rows);
+                if (copy) NAME(pack_a)(rows, count, y + row * n, n, 1, to.rows);
                 for (int64_t j = j0; j < j1; j += PANEL_COLS) {
                     to.cols = (int)least(PANEL_COLS, j1 - j);
                     to.c = (T *)p->weight + (group * p->out + row) * p->in + j;

@@ -114,11 +114,6 @@ static __attribute__((noinline)) void NAME(pack_b)(T *restrict to, int64_t k, co
     }
 }
 
-static __attribute__((noinline)) void NAME(pack_a)(T *to, int64_t k, const T *a, int64_t a_row, int64_t a_col,
-                                                   int64_t rows) {
-    NAME(pack)(TILE_ROWS, to, k, a, a_row, a_col, (int)least(rows, TILE_ROWS));
-}
-
 /* ---- algorithms without blocking -------------------------------------------------------------- */
 
 INLINE const T *NAME(bias_at)(const product *p, int64_t j) {

@@ -122,6 +122,22 @@ INLINE void NAME(pack_square)(int64_t width, T *restrict to, int64_t k, const T 
         }
     }
 }
+
+/* The same for fewer lanes, in a panel that is no wider than a vector and at least a vector deep: what a vector has more
+ * than the panel is overwritten by the next one. */
+INLINE void NAME(pack_narrow)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane, int lanes) {
+    for (int64_t p = 0; p < k; p += LANES) {
+        NAME(vec) row[LANES];
+        if (p + LANES > k) p = k - LANES;
+        UNROLL for (int i = 0; i < LANES; i++) row[i] = i < lanes ? VEC(from + i * lane + p) : (NAME(vec)){0};
+        SWAP(8)
+        SWAP(4)
+        SWAP(2)
+        SWAP(1)
+        UNROLL for (int i = 0; i < LANES - 1; i++) STORE(to + (p + i) * width, row[i]);
+        NAME(store_part)(to + (p + LANES - 1) * width, width, row[LANES - 1]);
+    }
+}
 #undef FIRST_OF
 #undef SECOND_OF
 #undef SWAP
@@ -161,4 +177,14 @@ INLINE void NAME(pack)(int width, T *restrict to, int64_t k, const T *restrict f
     for (int64_t p = 0; p < k; p++) {
         for (int i = 0; i < lanes; i++) to[p * width + i] = from[i * lane + p * step];
     }
+}
+
+/* Some rows of A, of a tile. */
+static __attribute__((noinline, unused)) void NAME(pack_a)(T *to, int64_t k, const T *a, int64_t a_row, int64_t a_col,
+                                                           int64_t rows) {
+    const int lanes = (int)least(rows, TILE_ROWS);
+    if (TILE_ROWS < LANES && a_col == 1 && k >= LANES && lanes > 4)
+        NAME(pack_narrow)(TILE_ROWS, to, k, a, a_row, lanes);
+    else
+        NAME(pack)(TILE_ROWS, to, k, a, a_row, a_col, lanes);
 }

@@ -38,14 +38,18 @@ static void NAME(packed_task)(const NAME(packed_product) * s, T *packed_a, int64
     }
     for (int64_t at = first; at < last; at++) {
         const int64_t j = s->backwards ? first + last - 1 - at : at;
+        const int64_t ahead = at + 1 == last ? j : s->backwards ? j - 1 : j + 1;
         TARGET target = {.c_row = p->c_row, .cols = (int)least(PANEL_COLS, p->n - j * PANEL_COLS)};
         target.bias = NAME(bias_at)(p, j * PANEL_COLS);
         for (int64_t pc = 0; pc < p->k; pc += s->depth) {
             const T *b = s->b + (j * p->k + pc) * PANEL_COLS;
             const int64_t kc = least(s->depth, p->k - pc);
             target.add = pc > 0;
+            const char *next = (const char *)(s->b + (ahead * p->k + pc) * PANEL_COLS);
+            const int64_t piece = ceil_div(kc * PANEL_COLS * (int64_t)sizeof(T), to - from);
             for (int64_t t = from; t < to; t++) {
                 const int64_t row = NAME(first_row)(s, t);
+                for (const char *end = next + piece; next < end; next += 64) __builtin_prefetch(next, 0, 2);
                 target.rows = (int)(NAME(first_row)(s, t + 1) - row);
                 target.c = (T *)p->c + row * p->c_row + j * PANEL_COLS;
                 TILES_OF_ROWS[target.rows - 1][target.cols > LANES](kc, packed_a + ((t - from) * p->k + pc) * TILE_ROWS,
