@@ -179,6 +179,18 @@ def unexpected_arguments(module: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return TypeError(f"{type(module).__name__}.__init__() {what}")
 
 
+def whole_tree(module: Any) -> list[Any]:
+    """The module and all below it, each once, whatever modules() gives of a subclass."""
+    found = {id(module): module}
+    waiting = [module]
+    while waiting:
+        for child in waiting.pop()._modules.values():
+            if child is not None and id(child) not in found:
+                found[id(child)] = child
+                waiting.append(child)
+    return [*found.values()]
+
+
 class _Variable:
     """Takes the place of ClassVar in the hints of an instance, where typing refuses ClassVar."""
 

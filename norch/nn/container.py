@@ -70,7 +70,7 @@ class _List(_Container):
 
     def append(self: L, module: Module) -> L:
         """Adds a module at the end."""
-        self.register_module(str(len(self)), module)
+        self.add_module(str(len(self)), module)
         return self
 
     def extend(self: L, modules: Iterable[Module]) -> L:
@@ -109,16 +109,16 @@ class Sequential(_List):
         super().__init__()
         if len(args) == 1 and isinstance(args[0], Mapping):
             for name in args[0]:
-                self.register_module(name, args[0][name])
+                self.add_module(name, args[0][name])
         else:
             for position, module in enumerate(args):
-                self.register_module(str(position), module)  # type: ignore[arg-type]
+                self.add_module(str(position), module)  # type: ignore[arg-type]
 
-    def register_module(self, name: str, module: Module | None) -> None:
+    def add_module(self, name: str, module: Module | None) -> None:
         """Adds a module under `name`; TypeError for None, which cannot be called."""
         if not isinstance(module, Module):
             raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is not a Module")
-        super().register_module(name, module)
+        super().add_module(name, module)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
@@ -334,7 +334,7 @@ class ModuleDict(_Dict):
         self._update(() if modules is None else modules)
 
     def __setitem__(self, key: str, module: Module) -> None:
-        self.register_module(key, module)
+        self.add_module(key, module)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
         """Adds or replaces the modules of a mapping, or of (name, module) pairs."""

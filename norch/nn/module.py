@@ -31,6 +31,7 @@ from ._registry import (
     restoring,
     set_state,
     unexpected_arguments,
+    whole_tree,
     without_entries,
 )
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
@@ -272,14 +273,16 @@ class Module(StateDict):
         self._bind("_buffers", name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
-    def register_module(self, name: str, module: Module | None) -> None:
+    def add_module(self, name: str, module: Module | None) -> None:
         """Adds a submodule under `name`."""
         self._check_name("module", name)
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._bind("_modules", name, module)
 
-    add_module = register_module
+    def register_module(self, name: str, module: Module | None) -> None:
+        """The same as add_module()."""
+        self.add_module(name, module)
 
     # ---- iteration ----------------------------------------------------------------------------------------
 
@@ -403,8 +406,9 @@ class Module(StateDict):
         """Sets `training`, which for example Dropout reads, for this module and all below it. Returns the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
-        for module in self.modules():
-            module.training = mode
+        self.training = mode
+        for child in self.children():
+            child.train(mode)  # which a class may override, to keep some layers in evaluation
         return self
 
     def eval(self: M) -> M:
@@ -456,10 +460,11 @@ class Module(StateDict):
 
     def share_memory(self: M) -> M:
         """Moves all parameters, buffers and gradients to shared memory: see `Tensor.share_memory_`."""
-        for tensor in (*self.parameters(), *self.buffers()):
-            tensor.share_memory_()
-            if tensor.grad is not None:
-                tensor.grad.share_memory_()
+        for module in whole_tree(self):
+            for tensor in (*module._parameters.values(), *module._buffers.values()):
+                for shared in () if tensor is None else (tensor, tensor.grad):
+                    if shared is not None:
+                        shared.share_memory_()
         return self
 
     def type(self: M, dst_type: Any) -> M:
@@ -468,28 +473,28 @@ class Module(StateDict):
 
     def half(self: M) -> M:
         """Converts all float parameters and buffers to float16."""
-        return self.to(float16)
+        return self._apply(_to_floats(float16))
 
     def bfloat16(self: M) -> M:
         """Converts all float parameters and buffers to bfloat16."""
-        return self.to(bfloat16)
+        return self._apply(_to_floats(bfloat16))
 
     def float(self: M) -> M:
         """Converts all float parameters and buffers to float32."""
-        return self.to(float32)
+        return self._apply(_to_floats(float32))
 
     def double(self: M) -> M:
         """Converts all float parameters and buffers to float64."""
-        return self.to(float64)
+        return self._apply(_to_floats(float64))
 
     def cpu(self: M) -> M:
         """Moves all parameters and buffers to the CPU."""
-        return self.to("cpu")
+        return self._apply(lambda tensor: tensor.cpu())
 
     def cuda(self: M, device: Any = None) -> M:
         """Moves all parameters and buffers to a CUDA device: the current one, or `device`, a number or "cuda:1".
         DeviceError if it does not exist."""
-        return self.to("cuda" if device is None else device)
+        return self._apply(lambda tensor: tensor.cuda(device))
 
     def to_empty(self: M, *, device: DeviceLike, recurse: bool = True) -> M:
         """Moves all parameters and buffers to a device (None: to where they are) without their values: the memory is
@@ -500,20 +505,23 @@ class Module(StateDict):
         """Replaces every tensor by fn(tensor). All are converted before any is replaced, so an error
         changes nothing. If a subclass overrides this, for tensors that it holds elsewhere, the modules are
         converted one after another."""
-        if recurse and any(type(m)._apply is not Module._apply for m in self.modules() if m is not self):
+        modules = whole_tree(self) if recurse else [self]  # parameters() may leave some out, in a subclass
+        if any(type(m)._apply is not Module._apply for m in modules[1:]):
             for child in self.children():
                 child._apply(fn)
-            recurse = False
+            modules = [self]
+        held = {id(param): param for m in modules for param in m._parameters.values() if param is not None}
         plan = [
             (param, fn(param.detach()), None if param.grad is None else fn(param.grad.detach()))
-            for param in self.parameters(recurse)
+            for param in held.values()
         ]
-        fresh = {id(buffer): fn(buffer) for buffer in self.buffers(recurse)}
+        buffers = {id(buffer): buffer for m in modules for buffer in m._buffers.values() if buffer is not None}
+        fresh = {key: fn(buffer) for key, buffer in buffers.items()}
         for param, data, grad in plan:
             param.grad = None
             param.data = data
             param.grad = grad
-        for module in self.modules() if recurse else (self,):
+        for module in modules:
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = fresh[id(buffer)]
@@ -533,13 +541,17 @@ class Module(StateDict):
 
     def __repr__(self) -> str:
         extra, children = self.extra_repr(), self._child_lines()
-        name = type(self).__name__
+        name = self._get_name()
         if not children and "\n" not in extra:
             return f"{name}({extra})"
         lines = (extra.split("\n") if extra else []) + children
         return f"{name}(\n  " + "\n  ".join(lines) + "\n)"
 
     _repr_html_ = DeferredMethod("norch.utils._module_html", "_repr_html_")
+
+
+def _to_floats(dtype: Any) -> Callable[[Tensor], Tensor]:
+    return lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor
 
 
 def _look_up_ordinarily(cls: Any) -> None:

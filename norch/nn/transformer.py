@@ -77,7 +77,7 @@ class _TransformerLayer(Module):
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         for name in self._attentions:
             attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **options)
-            self.register_module(name, attention)
+            self.add_module(name, attention)
         self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
@@ -85,7 +85,7 @@ class _TransformerLayer(Module):
         for kind in ("norm", "dropout"):
             for number in range(1, len(self._attentions) + 2):
                 layer = LayerNorm(d_model, layer_norm_eps, bias=bias, **options) if kind == "norm" else Dropout(dropout)
-                self.register_module(f"{kind}{number}", layer)
+                self.add_module(f"{kind}{number}", layer)
         self.activation = getattr(F, activation) if isinstance(activation, str) else activation
 
     def _add(self, x: Tensor, number: int, part: Callable[[Tensor], Tensor]) -> Tensor:
@@ -193,7 +193,7 @@ class _Stack(Module):
         check_count(num_layers, f"{type(self).__name__}: num_layers", 1 << 16)
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
-        self.register_module("norm", norm)
+        self.add_module("norm", norm)
 
     def _normed(self, x: Tensor) -> Tensor:
         return x if self.norm is None else self.norm(x)

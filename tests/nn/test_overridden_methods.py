@@ -1,0 +1,90 @@
+"""Methods of a module go through those that a submodule's class overrides where PyTorch's do, and through no others."""
+
+from typing import Any
+
+import pytest
+from conftest import DEVICE
+
+import norch
+from norch import nn
+from norch.testing import assert_close
+
+
+class Frozen(nn.Sequential):
+    """Layers that stay in evaluation, as the batch norms of a pretrained backbone."""
+
+    def train(self, mode: bool = True) -> "Frozen":
+        return super().train(False)
+
+
+def test_a_submodule_may_stay_in_evaluation() -> None:
+    model = nn.Sequential(Frozen(nn.BatchNorm1d(2), nn.Dropout()), nn.Dropout()).to(DEVICE)
+    model.train()
+    assert model.training and model[1].training
+    assert not any(module.training for module in model[0].modules())
+    x = norch.ones(4, 2, device=DEVICE)
+    model[0](x)
+    assert_close(model[0][0].running_mean, norch.zeros(2, device=DEVICE))
+    with pytest.raises(ValueError, match="boolean"):
+        model.train(1)  # type: ignore[arg-type]
+
+
+class OfSome(nn.Module):
+    """parameters() without arguments, and of some layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head, self.body = nn.Linear(2, 1), nn.Linear(2, 2)
+        self.register_buffer("count", norch.zeros(1))
+
+    def parameters(self) -> Any:  # type: ignore[override]
+        return self.head.parameters()
+
+    def modules(self) -> Any:
+        return iter(())
+
+
+def test_conversions_reach_all_tensors_whatever_parameters_gives() -> None:
+    model = OfSome().double()
+    assert model.body.weight.dtype == model.head.weight.dtype == model.count.dtype == norch.float64
+    model.to(DEVICE).float()
+    assert model.body.bias.dtype == norch.float32 and model.body.bias.device.type == norch.device(DEVICE).type
+    assert nn.Sequential(OfSome()).half()[0].body.weight.dtype == norch.float16
+    twice = nn.ModuleList([model.body, model.body])
+    twice.double()
+    assert twice[0].weight is twice[1].weight and model.body.weight.dtype == norch.float64
+
+
+class AtHome(nn.Linear):
+    """A layer whose to() and cpu() call each other's base, as gpytorch's search of neighbours."""
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        return self.cpu()
+
+    def cpu(self) -> Any:
+        self.was_moved = True
+        return super().cpu()
+
+
+def test_conversions_do_not_call_to() -> None:
+    layer = AtHome(1, 1)
+    assert layer.to("cpu") is layer and layer.was_moved
+    for name in ("half", "double", "float", "bfloat16"):
+        assert getattr(layer, name)() is layer
+
+
+class Named(nn.Linear):
+    def _get_name(self) -> str:
+        return "Renamed"
+
+
+class Counted(nn.Module):
+    def add_module(self, name: str, module: Any) -> None:
+        super().add_module(f"{name}_counted", module)
+
+
+def test_names() -> None:
+    assert repr(nn.Sequential(Named(1, 2))).splitlines()[1].startswith("  (0): Renamed(in_features=1")
+    module = Counted()
+    module.register_module("a", nn.ReLU())
+    assert [name for name, _ in module.named_children()] == ["a_counted"]
