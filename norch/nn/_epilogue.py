@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..ops.matmul import linear
+from . import _hooks
 from . import functional as F
 from .module import Module
 
@@ -52,5 +53,6 @@ def _is_plain(module: Module) -> bool:
         or state["_forward_pre_hooks"]
         or state["_backward_hooks"]
         or state["_backward_pre_hooks"]
+        or _hooks.are_of_all
         or "forward" in state
     )

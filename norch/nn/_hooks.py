@@ -1,34 +1,33 @@
-"""Calls of modules that have hooks. The hooks of all modules are called before the module's own.
-
-Module.__call__ is another function while there are hooks of all modules, so that modules without hooks need no check.
-"""
+"""Calls of modules that have hooks. The hooks of all modules are called before the module's own."""
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from .._binding.library import lib
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..errors import Error
 
 
 class _OfAllModules(OrderedDict[int, Any]):
-    """Hooks of all modules by number. Adding the first one, and removing the last one, changes Module.__call__."""
+    """Hooks of all modules by number. Adding and removing one notes whether there are any."""
 
     def __setitem__(self, key: int, hook: Any) -> None:
         super().__setitem__(key, hook)
-        lib.norch_call_locked(_lock, _choose_call, None)
+        _note()
 
     def __delitem__(self, key: int) -> None:
         super().__delitem__(key)
-        lib.norch_call_locked(_lock, _choose_call, None)
+        _note()
 
 
-_lock = threading.Lock()
+def _note() -> None:
+    global are_of_all
+    are_of_all = any(OF_CALLS)
+
+
 forward_pre_hooks, forward_hooks = _OfAllModules(), _OfAllModules()
 backward_pre_hooks, backward_hooks = _OfAllModules(), _OfAllModules()
 forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()  # the numbers of such hooks
@@ -39,7 +38,7 @@ buffer_hooks: OrderedDict[int, Any] = OrderedDict()
 module_hooks: OrderedDict[int, Any] = OrderedDict()
 _REGISTRATION = {"_parameters": parameter_hooks, "_buffers": buffer_hooks, "_modules": module_hooks}
 OF_CALLS = forward_pre_hooks, forward_hooks, backward_pre_hooks, backward_hooks
-_call_without: Any = None  # Module.__call__ while there are no hooks of all modules
+are_of_all = False  # whether there are hooks of the calls of all modules
 
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -90,34 +89,6 @@ def registered(module: Any, kind: str, name: str, value: Any) -> Any:
         if (changed := hook(module, name, value)) is not None:
             value = changed
     return value
-
-
-def _call_with_hooks(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Module.__call__ while there are hooks of all modules."""
-    try:
-        return call(self, args, kwargs)
-    except Exception as error:
-        from . import _error_notes
-
-        _error_notes.note(error, self, args, kwargs)
-        raise
-
-
-def _choose_call(_: None) -> None:
-    """Puts the right function in Module.__call__, below that of watchers (_watch.py)."""
-    global _call_without
-    from . import _watch
-
-    current = _watch.call_of_modules()
-    if (current is _call_with_hooks) == bool(
-        forward_pre_hooks or forward_hooks or backward_pre_hooks or backward_hooks
-    ):
-        return
-    if current is _call_with_hooks:
-        _watch.set_call_of_modules(_call_without)
-    else:
-        _call_without = current
-        _watch.set_call_of_modules(_call_with_hooks)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:

@@ -70,17 +70,3 @@ def note_traced(module: Module) -> None:
 def untraced(call: Any) -> Any:
     """What Module.__call__ would be if no thread traced: a recording in one thread is no change that another sees."""
     return _plain if call is _watched and all(watcher is note_traced for watcher in _watchers) else call
-
-
-def call_of_modules() -> Any:
-    """The function that a call of a module runs, below that of watchers."""
-    return _plain if _watchers else Module.__call__
-
-
-def set_call_of_modules(call: Any) -> None:
-    """Replaces the function that a call of a module runs, below that of watchers."""
-    global _plain
-    if _watchers:
-        _plain = call
-    else:
-        Module.__call__ = call  # type: ignore[method-assign]

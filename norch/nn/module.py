@@ -100,7 +100,13 @@ class Module(StateDict):
         """Calls `forward(*args, **kwargs)` and the hooks before and after it. An exception gets a note with the module
         that raised it and the arguments of the call."""
         try:
-            if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+            if (
+                self._forward_hooks
+                or self._forward_pre_hooks
+                or self._backward_hooks
+                or self._backward_pre_hooks
+                or _hooks.are_of_all
+            ):
                 return _hooks.call(self, args, kwargs)
             return self.forward(*args, **kwargs)
         except Exception as error:
