@@ -446,8 +446,8 @@ class Module(StateDict):
 
     def to(self: M, *args: Any, memory_format: Any = None, **kwargs: Any) -> M:
         """`to(dtype)`, `to(device)`, `to(device, dtype)` or `to(tensor)`: converts all parameters, buffers and
-        gradients in place; parameters keep their identity. The dtype must be a float dtype; integer and bool tensors
-        keep theirs. Raises the errors of `Tensor.to` before anything is changed.
+        gradients in place; parameters keep their identity. The dtype must be a float or complex dtype; integer and
+        bool tensors keep theirs. Raises the errors of `Tensor.to` before anything is changed.
 
         >>> norch.nn.Linear(3, 2).to(norch.float64).weight.dtype
         norch.float64
@@ -455,11 +455,11 @@ class Module(StateDict):
         check_format(memory_format, "Module.to")
         dtype, device, non_blocking, _ = parse_to(*args, **kwargs)
         target = empty(0, device="cpu").to(dtype=dtype, device=device)  # raises the errors
-        if dtype is not None and not target.is_floating_point():
-            raise DTypeError(f"Module.to only accepts floating point dtypes, got {target.dtype}")
+        if dtype is not None and not (target.is_floating_point() or target.is_complex()):
+            raise DTypeError(f"Module.to only accepts floating point or complex dtypes, got {target.dtype}")
 
         def converted(tensor: Tensor) -> Tensor:
-            wanted = dtype if tensor.is_floating_point() else None
+            wanted = dtype if tensor.is_floating_point() or tensor.is_complex() else None
             return tensor.to(device=device, dtype=wanted, non_blocking=non_blocking)
 
         return self._apply(converted)

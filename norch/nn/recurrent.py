@@ -102,8 +102,10 @@ class _Recurrent(Module):
             shapes["weight_hr"] = projected, self.hidden_size
         add_parameters(self, device, dtype, **{name + suffix: shape for name, shape in shapes.items()})
 
-    def _weights(self, suffix: str) -> list[Tensor]:
-        return [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    def _weights(self, suffix: str) -> list[Any]:
+        """The weights of a step. Of a layer without biases, PyTorch's files have no parameters of these names."""
+        weights = [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh")]
+        return weights + [getattr(self, name + suffix) if self.bias else None for name in ("bias_ih", "bias_hh")]
 
     def reset_parameters(self) -> None:
         """Initializes all weights."""

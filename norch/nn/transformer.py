@@ -193,7 +193,7 @@ class _Stack(Module):
         check_count(num_layers, f"{type(self).__name__}: num_layers", 1 << 16)
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
-        self.add_module("norm", norm)
+        self.norm = norm
 
     def _normed(self, x: Tensor) -> Tensor:
         return x if self.norm is None else self.norm(x)

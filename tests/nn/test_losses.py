@@ -480,3 +480,13 @@ def test_a_class_at_the_margin_has_no_gradient(offset):
         x = (norch.tensor([[1.0, 2.0, 0.0]]) + offset).requires_grad_()
         out = getattr(norch.nn.functional, loss)(x, norch.tensor(target))
         assert out.item() == 0 and norch.autograd.grad(out, x)[0].tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("size", [(), (1,)])
+def test_margin_losses_of_one_sample_have_the_shape_of_the_target(torch, size):
+    for lib in (torch, norch):
+        x, y = lib.tensor([0.0, 3.0, 1.0]), lib.zeros(size, dtype=lib.int64)
+        assert tuple(lib.nn.functional.multi_margin_loss(x, y, reduction="none").shape) == size
+        one = lib.tensor(2.0, requires_grad=True)
+        loss = lib.nn.functional.multilabel_margin_loss(one, lib.tensor(0))
+        assert loss.item() == 0 and tuple(loss.shape) == ()

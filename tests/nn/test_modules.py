@@ -546,3 +546,17 @@ def test_a_deep_copy_of_a_model_begins_without_gradients(torch):
         assert of_leaf.grad.tolist() == leaf.grad.tolist()
         copied(m.ones(2)).backward()
         assert copied.weight.grad.tolist() == [[1, 1]]
+
+
+def test_to_a_complex_dtype_converts_floats_and_complex_numbers() -> None:
+    layer = nn.Linear(3, 2)
+    weight = layer.weight.detach().clone()
+    assert layer.to(norch.complex64).weight.dtype is norch.complex64
+    assert layer.to(norch.complex128).weight.dtype is norch.complex128
+    assert (layer.weight.real == weight).all()
+    assert layer.double().weight.dtype is norch.complex128  # as in PyTorch, double() is of floats
+    with pytest.raises(norch.DTypeError):
+        layer.to(norch.float32)  # nothing is dropped in silence
+    assert layer.weight.dtype is norch.complex128
+    with pytest.raises(norch.DTypeError, match="floating point or complex"):
+        layer.to(norch.int64)

@@ -324,3 +324,15 @@ def test_without_gradients(kind: str) -> None:
     for a, b in zip((out, *tensors(end)), (expected, *tensors(expected_end)), strict=True):
         assert norch.equal(a, b.detach())
     assert all(map(norch.equal, tensors(state), before))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_a_layer_without_biases_of_a_file_of_pytorch(torch: Any, kind: str) -> None:
+    theirs = getattr(torch.nn, kind)(3, 4, num_layers=2, bias=False)
+    file = io.BytesIO()
+    torch.save(theirs, file)
+    file.seek(0)
+    ours = norch.load(file, weights_only=False)
+    x = np.random.default_rng(0).standard_normal((5, 2, 3)).astype(np.float32)
+    assert_close(ours(of(x))[0].detach(), of(theirs(torch.tensor(x))[0].detach().numpy()))
+    assert [len(weights) for weights in ours.all_weights] == [2, 2]

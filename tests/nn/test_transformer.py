@@ -196,3 +196,8 @@ def test_errors() -> None:
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+def test_an_encoder_without_a_last_normalization_is_written_as_pytorchs(torch):
+    made = (lib.nn.TransformerEncoder(lib.nn.TransformerEncoderLayer(8, 2, 16), 2) for lib in (torch, norch))
+    assert len({repr(encoder) for encoder in made}) == 1

@@ -483,8 +483,8 @@ def multilabel_margin_loss(
 ) -> Tensor:
     """The sum over the classes y of a sample, and over i of none of them, of max(0, 1 - x[y] + x[i]) / C.
 
-    x is input (N, C) or (C). target: integers of its shape, the classes of a sample and then -1; what follows a -1 is
-    not read. DTypeError or ShapeError otherwise, IndexError for a class that there is not.
+    x is input (N, C), (C) or (). target: integers of its shape, the classes of a sample and then -1; what follows a -1
+    is not read. DTypeError or ShapeError otherwise, IndexError for a class that there is not.
 
     >>> target = norch.tensor([[3, 0, -1, 1]])
     >>> norch.nn.functional.multilabel_margin_loss(norch.tensor([[0.1, 0.2, 0.4, 0.8]]), target)
@@ -494,9 +494,9 @@ def multilabel_margin_loss(
     input, target = tensor_of(input, "multilabel_margin_loss"), tensor_of(target, "multilabel_margin_loss")
     if target.dtype.kind not in "iu":
         raise DTypeError(f"expected integer class indices as target, got {target.dtype.name}")
-    if input.ndim not in (1, 2) or target.shape != input.shape:
+    if input.ndim > 2 or target.shape != input.shape:
         raise ShapeError(f"target of shape {tuple(target.shape)} does not fit input of shape {tuple(input.shape)}")
-    input = connect(input)
+    input, target = (x.reshape(1) if x.ndim == 0 else x for x in (connect(input), target))
     counts = (target < 0).cumsum(-1) == 0
     index = target.long().where(counts, 0)
     is_target = index.new_zeros(index.shape).scatter_add(-1, index, counts.long()) > 0
@@ -518,8 +518,8 @@ def multi_margin_loss(
 ) -> Tensor:
     """The sum over the classes i != y of max(0, margin - x[y] + x[i])^p / C, times weight[y].
 
-    x is input (N, C) or (C), y is target, integers (N) or (); weight: (C); p: 1 or 2. ArgumentError, DTypeError or
-    ShapeError otherwise.
+    x is input (N, C) or (C), y is target, integers (N) or (), whose shape the losses have; weight: (C); p: 1 or 2.
+    ArgumentError, DTypeError or ShapeError otherwise.
 
     >>> norch.nn.functional.multi_margin_loss(norch.tensor([[0.0, 3.0]]), norch.tensor([0]))
     tensor(2.)
@@ -538,4 +538,4 @@ def multi_margin_loss(
     loss = (excess if p == 1 else excess.square()).sum(-1) / input.shape[-1]
     if weight is not None:
         loss = loss * weight.index_select(0, index.flatten()).reshape(loss.shape)
-    return reduced(loss, reduction)
+    return reduced(loss.reshape(target.shape), reduction)
