@@ -13,12 +13,6 @@ import pytest
 LEFT = Path(__file__).with_name("operation_database_left.txt")
 
 
-def listed(check: str) -> set[str]:
-    """The operations that are known to differ in a check."""
-    lines = [line for line in LEFT.read_text().splitlines() if line and line[0] not in "#["]
-    return {name for line in lines if line.startswith(("all: ", f"{check}: ")) for name in line.split(": ")[1].split()}
-
-
 @pytest.fixture(scope="module")
 def database() -> Any:
     pytest.importorskip("torch", "2.13")
@@ -52,7 +46,7 @@ def test_operations_of_pytorch(database: Any, check: str, dtype: str) -> None:
         "replays": database.compared_replays,
         "vmap": database.compared_samples_of_vmap,
     }[check]
-    known, found, checked = listed(check), {}, 0
+    known, found, checked = database.listed(LEFT, check), {}, 0
     for op in database.operations(dtype):
         name, with_gradients = database.full_name(op), "gradients" in check
         if name in known or database.function_of(op) is None:
