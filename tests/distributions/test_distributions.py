@@ -528,3 +528,21 @@ def test_cdf_of_gamma(torch: Any) -> None:
     gamma = D.Gamma(2.5, 0.5)
     gamma.cdf(value).sum().backward()
     same(value.grad, gamma.log_prob(value.detach()).exp(), 1e-6)
+
+
+def test_a_lazy_property_first_read_under_no_grad_has_gradients() -> None:
+    class Scaled:
+        def __init__(self, scale: norch.Tensor) -> None:
+            self.scale = scale
+
+        @norch.distributions.utils.lazy_property
+        def precision(self) -> norch.Tensor:
+            """The reciprocal."""
+            return 1 / self.scale
+
+    scale = norch.tensor(2.0, requires_grad=True)
+    scaled = Scaled(scale)
+    with norch.no_grad():
+        assert scaled.precision.item() == 0.5
+    scaled.precision.backward()
+    assert scale.grad.item() == -0.25 and Scaled.precision.__doc__ == "The reciprocal."

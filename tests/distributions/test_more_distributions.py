@@ -597,21 +597,3 @@ def test_a_subclass_keeps_the_factor_elsewhere():
 def test_draws_by_their_older_name():
     found = D.MultivariateNormal(norch.zeros(3, 2), norch.eye(2)).sample_n(5)
     assert found.shape == (5, 3, 2) and not found.requires_grad
-
-
-def test_a_lazy_property_first_read_under_no_grad_has_gradients() -> None:
-    class Scaled:
-        def __init__(self, scale: norch.Tensor) -> None:
-            self.scale = scale
-
-        @norch.distributions.utils.lazy_property
-        def precision(self) -> norch.Tensor:
-            """The reciprocal."""
-            return 1 / self.scale
-
-    scale = norch.tensor(2.0, requires_grad=True)
-    scaled = Scaled(scale)
-    with norch.no_grad():
-        assert scaled.precision.item() == 0.5
-    scaled.precision.backward()
-    assert scale.grad.item() == -0.25 and Scaled.precision.__doc__ == "The reciprocal."
