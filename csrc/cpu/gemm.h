@@ -22,15 +22,13 @@
 
 #define BLOCKS NAME(blocks)
 
-/* The tile from packed panels, where every stride is a constant. */
+/* The tile from packed panels; of whole ones every stride is a constant. */
 static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const char *next, int64_t next_step,
                               const TARGET *to) {
-    if (to->rows < TILE_ROWS)
-        TILES_OF_ROWS[to->rows - 1][to->cols > LANES](k, a, 1, TILE_ROWS, b, PANEL_COLS, to);
-    else if (to->cols > LANES)
+    if (to->rows == TILE_ROWS && to->cols > LANES)
         NAME(tile)(TILE_ROWS, 2, k, a, 1, TILE_ROWS, b, PANEL_COLS, next, next_step, to);
     else
-        NAME(tile)(TILE_ROWS, 1, k, a, 1, TILE_ROWS, b, PANEL_COLS, next, next_step, to);
+        TILES_OF_ROWS[to->rows - 1][to->cols > LANES](k, a, 1, TILE_ROWS, b, PANEL_COLS, to);
 }
 
 /* rows x cols dot products of rows of A and columns of B, both contiguous along k. */

@@ -38,13 +38,16 @@ BF16 static void bf16_pack(int width, bf16_both *to, int64_t k, const bf16_bits 
         for (int i = 0; i < width; i++) to[i] = i < lanes ? bf16_pair(from + i * lane + p * step, step, k - p) : 0;
 }
 
-/* Stores `count` sums, plus the bias of each column, as bfloat16. bias_step 0: one number for all columns. */
-BF16 static inline void bf16_store(bf16_bits *to, __m512 sum, int64_t count, const bf16_bits *bias, int64_t bias_step) {
+/* The bias of `count` columns. bias_step 0: one number for all columns. */
+BF16 INLINE __m512 bf16_bias(const bf16_bits *bias, int64_t bias_step, int64_t count) {
     const __mmask16 given = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
-    if (bias) {
-        const __m256i values = bias_step ? _mm256_maskz_loadu_epi16(given, bias) : _mm256_set1_epi16((short)*bias);
-        sum = _mm512_add_ps(sum, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16)));
-    }
+    const __m256i values = bias_step ? _mm256_maskz_loadu_epi16(given, bias) : _mm256_set1_epi16((short)*bias);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16));
+}
+
+/* Stores `count` sums as bfloat16. */
+BF16 INLINE void bf16_store(bf16_bits *to, __m512 sum, int64_t count) {
+    const __mmask16 given = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
     _mm256_mask_storeu_epi16(to, given, (__m256i)_mm512_cvtneps_pbh(sum));
 }
 
@@ -61,11 +64,13 @@ BF16 INLINE void bf16_tile(int rows, int vectors, int64_t pairs, const bf16_both
             UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = _mm512_dpbf16_ps(sum[i][j], x, row[j]);
         }
     }
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int j = 0; j < vectors; j++) {
-            const int64_t at = j * LANES_OF_PAIRS;
-            bf16_store(c + i * c_row + at, sum[i][j], cols - at, bias ? bias + at * bias_step : NULL, bias_step);
+    UNROLL for (int j = 0; j < vectors; j++) {
+        const int64_t at = j * LANES_OF_PAIRS;
+        if (bias) {
+            const __m512 more = bf16_bias(bias + at * bias_step, bias_step, cols - at);
+            UNROLL for (int i = 0; i < rows; i++) sum[i][j] = _mm512_add_ps(sum[i][j], more);
         }
+        UNROLL for (int i = 0; i < rows; i++) bf16_store(c + i * c_row + at, sum[i][j], cols - at);
     }
 }
 
@@ -102,9 +107,9 @@ BF16 INLINE void bf16_dot(int rows, int cols, const product *p, const bf16_bits 
     const bf16_bits *bias = p->bias;
     UNROLL for (int r = 0; r < rows; r++) {
         UNROLL for (int s = 0; s < cols; s++) {
-            const __m512 total = _mm512_set1_ps(_mm512_reduce_add_ps(sum[r][s]));
-            bf16_bits *c = (bf16_bits *)p->c + (i + r) * p->c_row + j + s;
-            bf16_store(c, total, 1, bias ? bias + (j + s) * p->bias_step : NULL, 0);
+            __m512 total = _mm512_set1_ps(_mm512_reduce_add_ps(sum[r][s]));
+            if (bias) total = _mm512_add_ps(total, bf16_bias(bias + (j + s) * p->bias_step, 0, 1));
+            bf16_store((bf16_bits *)p->c + (i + r) * p->c_row + j + s, total, 1);
         }
     }
 }
@@ -176,8 +181,9 @@ BF16 static bool bf16_row(const product *p, bool transposed, int64_t i0, int64_t
         for (int64_t j = 0; j < cols; j += LANES_OF_PAIRS) {
             const int64_t at = from + j;
             const __mmask16 given = (__mmask16)bf16_first(least(cols - j, LANES_OF_PAIRS));
-            bf16_store((bf16_bits *)p->c + at, _mm512_maskz_loadu_ps(given, sum + j), cols - j,
-                       bias ? bias + at * p->bias_step : NULL, p->bias_step);
+            __m512 total = _mm512_maskz_loadu_ps(given, sum + j);
+            if (bias) total = _mm512_add_ps(total, bf16_bias(bias + at * p->bias_step, p->bias_step, cols - j));
+            bf16_store((bf16_bits *)p->c + at, total, cols - j);
         }
     }
     return true;

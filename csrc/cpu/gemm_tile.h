@@ -61,22 +61,18 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
         if (next) __builtin_prefetch(next, 0, 2), next += next_step;
     }
 #ifdef PARTS_BY_MASKS
-    if (to->cols < vectors * LANES) { /* the last vector is a part of one */
-        const int count = to->cols - (vectors - 1) * LANES;
-        UNROLL for (int i = 0; i < rows; i++) {
-            UNROLL for (int j = 0; j < vectors; j++) {
-                const T *from = more + i * more_row + j * LANES;
-                T *at = c + i * c_row + j * LANES;
-                if (j + 1 < vectors) {
-                    if (more) sum[i][j] += VEC(from);
-                    STORE(at, sum[i][j]);
-                } else {
-                    if (more) sum[i][j] += NAME(load_part)(from, count);
-                    NAME(store_part)(at, count, sum[i][j]);
-                }
-            }
-        }
-        return;
+    const int last = (vectors - 1) * LANES, count = to->cols - last; /* of the last vector */
+    UNROLL for (int i = 0; i < rows && more; i++) {
+        UNROLL for (int j = 0; j + 1 < vectors; j++) sum[i][j] += VEC(more + i * more_row + j * LANES);
+        sum[i][vectors - 1] += NAME(load_part)(more + i * more_row + last, count);
+    }
+    UNROLL for (int j = 0; j + 1 < vectors; j++) {
+        UNROLL for (int i = 0; i < rows; i++) STORE(c + i * c_row + j * LANES, sum[i][j]);
+    }
+    if (count == LANES) {
+        UNROLL for (int i = 0; i < rows; i++) STORE(c + i * c_row + last, sum[i][vectors - 1]);
+    } else {
+        UNROLL for (int i = 0; i < rows; i++) NAME(store_part)(c + i * c_row + last, count, sum[i][vectors - 1]);
     }
 #else
     if (to->cols < vectors * LANES) {
@@ -87,13 +83,13 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
         NAME(store_edge)(sums, PANEL_COLS, to);
         return;
     }
-#endif
     UNROLL for (int i = 0; i < rows; i++) {
         UNROLL for (int j = 0; j < vectors; j++) {
             if (more) sum[i][j] += VEC(more + i * more_row + j * LANES);
             *(NAME(vec_at) *)(c + i * c_row + j * LANES) = sum[i][j];
         }
     }
+#endif
 }
 
 #define TILE_OF(rows, vectors)                                                                                 \
