@@ -137,5 +137,6 @@ __attribute__((constructor)) static void choose_isa(void) {
         if (isa->run[family]) backend.run[family] = isa->run[family];
     backend.layers = isa->layers;
     isa->choose_int8();
-    if (isa->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] = 1u << NORCH_BFLOAT16;
+    backend.takes_narrow[NR_MATMUL] = 1u << NORCH_INT8;
+    if (isa->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] |= 1u << NORCH_BFLOAT16;
 }

@@ -3,7 +3,7 @@
  *
  * This file has the block sizes, the integers and the loop over the batch. gemm.h has the algorithm for floats;
  * gemm_packed.h has those of recordings;
- * integers have plain loops; bfloat16 uses gemm_bf16.h if the processor has instructions for it, and is widened
+ * matmul_integer.h those of integers; bfloat16 uses gemm_bf16.h if the processor has instructions for it, and is widened
  * otherwise. */
 #if defined(__AVX512F__)
 #include <cpuid.h>
@@ -155,14 +155,24 @@ int64_t NR_ISA(nr_product_packed_size)(const nr_call *call) { return packed_numb
 void NR_ISA(nr_product_pack)(const nr_call *call, float *to) { pack_right_float32(call, to); }
 int32_t NR_ISA(nr_packed_product)(const nr_layer *layer) { return run_packed_float32(layer); }
 
-/* ---- integers: plain loops, whose sums wrap --------------------------------------------------- */
+/* ---- integers, whose sums wrap ----------------------------------------------------------------- */
 
-#ifdef NR_ISA_BASELINE
+/* Rows of a tile of C, and rows of B that are packed at once: they fit the first cache. */
+#define INTEGER_ROWS (VECTOR == 64 ? 8 : 4)
+#define INTEGER_K 256
 
-#define TEMPLATE "matmul_integer.h"
-#define IS_INTEGER(kind, bits) (kind == 'i' || kind == 'u')
-#define WANTED IS_INTEGER
-#include "each_dtype.h"
+#define N uint8_t
+#define SUM uint16_t
+#define BITS_OF(name) name##_of_8
+#include "matmul_integer.h"
+#define N uint32_t
+#define SUM uint32_t
+#define BITS_OF(name) name##_of_32
+#include "matmul_integer.h"
+#define N uint64_t
+#define SUM uint64_t
+#define BITS_OF(name) name##_of_64
+#include "matmul_integer.h"
 
 typedef void (*integer_rows)(const product *p, int64_t first, int64_t last);
 
@@ -188,10 +198,10 @@ static void integer_chunk(void *context, int64_t chunk) {
 
 static int32_t run_integers(const nr_call *call) {
     static const integer_rows kernels[NR_DTYPE_COUNT] = {
-#define LINE [NUMBER] = OF_DTYPE(rows),
-#define TEMPLATE "each_line.h"
-#define WANTED IS_INTEGER
-#include "each_dtype.h"
+        [NORCH_UINT8] = rows_of_8,
+        [NORCH_INT8] = rows_of_8,
+        [NORCH_INT32] = rows_of_32,
+        [NORCH_INT64] = rows_of_64,
     };
     integer_job job = {.plan = call->plan};
     first_product(call, &job.first);
@@ -199,15 +209,12 @@ static int32_t run_integers(const nr_call *call) {
     job.size = nr_size_of(call->dtype);
     job.run = kernels[call->dtype];
     if (!job.run) return nr_fail(NORCH_ERROR_DTYPE, "matmul: no kernel for this dtype");
-    double row_work = (double)job.first.n * (double)(job.first.k + 1);
-    job.rows = row_work * (double)job.total < SERIAL_WORK ? job.total : 1 + (int64_t)(CHUNK_WORK / row_work);
+    const double row_work = (double)job.first.n * (double)(job.first.k + 1);
+    const int64_t chunks = row_work * (double)job.total < SERIAL_WORK || nr_threads() == 1 ? 1 : 3 * nr_threads();
+    job.rows = ceil_div(ceil_div(job.total, chunks), INTEGER_ROWS) * INTEGER_ROWS; /* each packs B again */
     nr_parallel(ceil_div(job.total, job.rows), integer_chunk, &job);
     return NORCH_OK;
 }
-
-#endif
-
-nr_runner NR_FIRST(nr_run_matmul);
 
 /* ---- bfloat16, where the processor multiplies it ----------------------------------------------------- */
 
@@ -221,6 +228,7 @@ static int32_t run_bfloat16(const nr_call *call) {
 #include "gemm_bf16.h"
 #else /* emulated tiles alone, which are those of the first build */
 bool NR_FIRST(nr_multiplies_bf16)(void);
+nr_runner NR_FIRST(nr_run_matmul);
 static bool choose_bf16(void) { return NR_FIRST(nr_multiplies_bf16)(); }
 static int32_t run_bfloat16(const nr_call *call) { return NR_FIRST(nr_run_matmul)(call); }
 #endif
@@ -237,9 +245,5 @@ int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
     if (call->dtype == NORCH_BFLOAT16) return run_bfloat16(call);
     if (call->dtype == NORCH_FLOAT32) return run_float32(call);
     if (call->dtype == NORCH_FLOAT64) return run_float64(call);
-#ifdef NR_ISA_BASELINE
     return run_integers(call);
-#else
-    return NR_FIRST(nr_run_matmul)(call);
-#endif
 }
