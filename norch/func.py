@@ -17,7 +17,7 @@ from ._tensor.handle import Handle
 from .autograd.grad_mode import mode
 from .autograd.levels import Level
 from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves
-from .errors import ArgumentError, BoundsError, ShapeError
+from .errors import ArgumentError, BoundsError, Error, ShapeError
 from .ops.copy import cat, stack
 
 __all__ = [
@@ -336,8 +336,11 @@ def functional_call(
     is not changed.
 
     parameter_and_buffer_dicts: {dotted name: tensor}, or a sequence of such dicts. tie_weights: a tensor that the
-    module holds under several names is replaced under all of them. strict: all names must be given. KeyError for an
-    unknown name, and with strict for a missing one.
+    module holds under several names is replaced under all of them. Another name is that of an attribute, which has the
+    value for the call. strict: the names must be those of all parameters and buffers.
+
+    Raises ArgumentError if two dicts have a name, or two names of one tensor get different values; AttributeError for a
+    name in a submodule that does not exist; with strict, Error for an unknown or missing name.
 
     >>> layer = norch.nn.Linear(2, 1, bias=False)
     >>> norch.func.functional_call(layer, {"weight": norch.tensor([[1.0, 2.0]])}, norch.tensor([3.0, 4.0]))
@@ -362,35 +365,81 @@ def _replaced_tensors(
     if not hasattr(module, "named_parameters"):
         raise TypeError(f"functional_call: expected a module, not {type(module).__name__}")
     is_one = isinstance(parameters_and_buffers, dict)
-    dicts = [parameters_and_buffers] if is_one else parameters_and_buffers
-    tensors = {name: value for mapping in dicts for name, value in mapping.items()}
+    tensors = parameters_and_buffers if is_one else _merged(parameters_and_buffers)
     held = {
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers(remove_duplicate=False)),
     }
-    unknown, absent = sorted(tensors.keys() - held.keys()), sorted(held.keys() - tensors.keys())
-    if unknown or (strict and absent):
-        raise KeyError(
-            f"functional_call: the module has no {', '.join(unknown) or 'tensor'}; absent: {', '.join(absent)}"
-        )
-    replaced = dict(tensors)
-    for name, value in tensors.items() if tie_weights else ():
-        replaced.update({other: value for other, x in held.items() if x is held[name] and other not in tensors})
-    entries = []
-    for name, value in replaced.items():
-        path, _, last = name.rpartition(".")
-        owner = module.get_submodule(path)
-        entries.append((owner, last, value, owner._registry_of(last)))
-    before = [(registry[last], owner.__dict__[last]) for owner, last, _, registry in entries]
+    replaced = _with_tied(tensors, held) if tie_weights else dict(tensors)
+    if strict and replaced.keys() != held.keys():
+        unknown, absent = sorted(replaced.keys() - held.keys()), sorted(held.keys() - replaced.keys())
+        raise Error(f"functional_call: unknown names: {', '.join(unknown)}; missing names: {', '.join(absent)}")
+    entries = [(name, *_entry_of(module, name, value), value) for name, value in replaced.items()]
+    before = []
     try:
-        for owner, last, value, registry in entries:
-            registry[last] = owner.__dict__[last] = value
+        for _, owner, last, value in entries:
+            before.append((owner, last, _exchange(owner, last, value)))
         yield
     finally:
-        for name, (owner, last, _, registry), (old, seen) in zip(replaced, entries, before, strict=True):
-            if is_one and name in tensors and last in registry:
-                parameters_and_buffers[name] = registry[last]
-            registry[last], owner.__dict__[last] = old, seen
+        after = [_exchange(owner, last, old) for owner, last, old in reversed(before)][::-1]
+        for (name, *_), new in zip(entries, after):
+            if is_one and name in tensors and new is not _ABSENT:
+                parameters_and_buffers[name] = new
+
+
+_ABSENT: Any = object()
+
+
+def _merged(dicts: Any) -> dict[str, Any]:
+    """The entries of several dicts."""
+    if not isinstance(dicts, (list, tuple)) or not all(isinstance(mapping, dict) for mapping in dicts):
+        raise ArgumentError("functional_call: expected a dict of tensors, or a list or tuple of such dicts")
+    merged: dict[str, Any] = {}
+    for mapping in dicts:
+        if twice := merged.keys() & mapping.keys():
+            raise ArgumentError(f"functional_call: two of the dicts have {', '.join(sorted(twice))}")
+        merged.update(mapping)
+    return merged
+
+
+def _with_tied(tensors: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
+    """The tensors, also under the other names of those that they replace."""
+    replaced, values = dict(tensors), {id(held[name]): (name, value) for name, value in tensors.items() if name in held}
+    for name, x in held.items():
+        first, value = values.get(id(x), (name, _ABSENT))
+        if tensors.get(name, value) is not value:
+            raise ArgumentError(
+                f"functional_call: {first} and {name} are one tensor of the module, but were given different values; "
+                "pass tie_weights=False"
+            )
+        if value is not _ABSENT:
+            replaced[name] = value
+    return replaced
+
+
+def _entry_of(module: Any, name: str, value: Any) -> tuple[Any, str]:
+    """The module that has a dotted name, and the name in it."""
+    path, _, last = name.rpartition(".")
+    owner = module.get_submodule(path)
+    old = getattr(owner, last, None)
+    if not last or not all(x is None or isinstance(x, Handle) for x in (value, old)):
+        raise TypeError(f"functional_call: {name!r} is {type(value).__name__}, in place of {type(old).__name__}")
+    return owner, last
+
+
+def _exchange(owner: Any, last: str, value: Any) -> Any:
+    """Gives a parameter, buffer or attribute of a module another value (_ABSENT: none) and returns the former one."""
+    registry = owner._registry_of(last)
+    if registry is not None and value is not _ABSENT:  # without what registration does to parameters
+        old, registry[last] = registry[last], value
+        owner.__dict__[last] = value
+        return old
+    old = getattr(owner, last, _ABSENT)
+    if value is not _ABSENT:
+        setattr(owner, last, value)
+    elif old is not _ABSENT:
+        delattr(owner, last)
+    return old
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -235,10 +235,12 @@ def test_functional_call() -> None:
     before = model[0].weight
     assert func.functional_call(model, {"0.weight": parameters["0.weight"] * 0}, (x,)).shape == (2, 1)
     assert model[0].weight is before is dict(model.named_parameters())["0.weight"]
-    with pytest.raises(KeyError, match="no 1.weight"):
-        func.functional_call(model, {"1.weight": x}, x)
-    with pytest.raises(KeyError, match="absent: 0.bias"):
+    with pytest.raises(norch.errors.Error, match="missing names: 0.bias"):
         func.functional_call(model, {"0.weight": x}, x, strict=True)
+    with pytest.raises(norch.errors.Error, match="unknown names: 1.weight"):
+        func.functional_call(model, {**parameters, "1.weight": x}, x, strict=True)
+    with pytest.raises(AttributeError, match="9"):
+        func.functional_call(model, {"9.weight": x}, x)
     with pytest.raises(norch.ShapeError):  # what fails leaves the module as it was
         func.functional_call(model, ({"0.weight": x.T[:1]}, {}), x)
     assert model[0].weight is before
@@ -247,6 +249,45 @@ def test_functional_call() -> None:
     zeros = {"0.weight": of([[0.0, 0.0]] * 2), "0.bias": of([0.0, 0.0]), "1.bias": of([0.0, 0.0])}
     assert not func.functional_call(tied, zeros, x).any()
     assert func.functional_call(tied, {"0.bias": of([5.0, 5.0]), **zeros}, x, tie_weights=False).shape == (2, 2)
+    tied_zeros = {**zeros, "1.weight": zeros["0.weight"]}
+    assert not func.functional_call(tied, zeros, x, strict=True).any()
+    assert not func.functional_call(tied, tied_zeros, x).any()
+    with pytest.raises(ValueError, match="are one tensor"):
+        func.functional_call(tied, {**zeros, "1.weight": x}, x)
+    with pytest.raises(ValueError, match="two of the dicts have 0.bias"):
+        func.functional_call(tied, (zeros, {"0.bias": x[0]}), x)
+    with pytest.raises(ValueError, match="expected a dict"):
+        func.functional_call(tied, x, x)
+
+
+class Scaled(norch.nn.Module):
+    """A module with a plain tensor and a parameter that is None."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.layer = of([2.0]), norch.nn.Linear(2, 1, bias=False).double()
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(x) * self.scale, getattr(self, "extra", None)
+
+
+def test_functional_call_of_attributes() -> None:
+    """Names of no parameter or buffer are attributes for the time of the call, as in PyTorch; so dicts of tensors of a
+    larger model can be passed on."""
+    model, x = Scaled(), of([[1.0, 2.0]])
+    given = {"layer.weight": of([[1.0, 1.0]]), "layer.bias": of([1.0]), "scale": of([10.0]), "extra": x}
+    out, extra = func.functional_call(model, given, x)
+    assert out.tolist() == [[40]]
+    assert extra is x
+    assert model.scale.tolist() == [2]
+    assert model.layer.bias is None
+    assert not hasattr(model, "extra")
+    assert given["scale"].tolist() == [10]
+    with pytest.raises(TypeError, match="layer"):
+        func.functional_call(model, {"layer": x}, x)
+    with pytest.raises(TypeError, match="float"):
+        func.functional_call(model, {"layer.weight": 1.0}, x)
+    assert model.layer.weight.shape == (1, 2)
 
 
 MAPS: Any = {  # name: (what is mapped, shapes of its arguments, how)
