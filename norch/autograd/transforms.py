@@ -159,7 +159,7 @@ class Linearized:
     inputs, outputs    the variables; the tensors in the result of func
     input_tree         the nesting of results with one tensor for each input; output_tree: for each output
     create_graph       whether results stay in their graph. None: only if they depend on leaves other than the inputs
-    strict             whether an input that affects no output is an Error
+    strict             whether an input that affects no output, or an output that no input affects, is an Error
     """
 
     def __init__(
@@ -195,6 +195,8 @@ class Linearized:
         self.output_tree, self.outputs = result, leaves(result)
         if not self.outputs:
             raise TypeError(f"{name}: the function gives {type(result).__name__}, which holds no tensor")
+        if strict and not all(x.requires_grad for x in self.outputs):
+            raise Error(f"{name}: an output depends on no input, which strict=True forbids")
         self.strict = name if strict else ""
         self.create_graph = recorded and _is_open(self.outputs, self.inputs) if create_graph is None else create_graph
 
@@ -226,7 +228,10 @@ class Linearized:
         ]
         live = [x for x in w if x is not None]
         back = pull(self.outputs, self.inputs, w, True, self.strict)
-        products = iter(pull(back, live, tangents, create_graph, batched=batched, chunk_size=chunk_size))
+        found = pull(back, live, tangents, create_graph, batched=batched, chunk_size=chunk_size)
+        if self.strict and create_graph and not all(x.requires_grad for x in found):
+            raise Error(f"{self.strict}: the derivative of an output depends on no input, which strict=True forbids")
+        products = iter(found)
         rows = (len(tangents[0]),) if batched else ()
         return [o.new_zeros((*rows, *o.shape)) if x is None else next(products) for o, x in zip(self.outputs, w)]
 

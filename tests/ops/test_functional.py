@@ -406,14 +406,21 @@ BAD: Any = [
     (
         lambda: functional.jacobian(lambda x: norch.ones(1), X, strict=True),
         norch.Error,
-        "jacobian: the output does not",
+        "jacobian: an output depends on no input, which",
     ),
     (
         lambda: functional.jacobian(lambda x: norch.ones(1), X, strict=True, strategy="forward-mode"),
         norch.Error,
-        "jacobian: the output does not depend on input 0",
+        "jacobian: an output depends on no input",
     ),
-    (lambda: functional.vjp(lambda x: norch.ones(1), X, strict=True), norch.Error, "does not depend on input 0"),
+    (lambda: functional.vjp(lambda x: norch.ones(1), X, strict=True), norch.Error, "vjp: an output depends on no"),
+    (lambda: functional.jvp(lambda x: (x, norch.ones(1)), X, X, strict=True), norch.Error, "jvp: an output depends on"),
+    (lambda: functional.vjp(lambda x, y: x.sum(), (X, X), strict=True), norch.Error, "does not depend on input 1"),
+    (
+        lambda: functional.jvp(lambda x: 2 * x, X, X, create_graph=True, strict=True),
+        norch.Error,
+        "the derivative of an output depends on no input",
+    ),
     (lambda: functional.hvp(norch.sum, X, X, strict=True), norch.Error, "derivative by input 0 depends on no input"),
 ]
 
