@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
 from .._binding.library import lib
@@ -49,7 +49,7 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Adds the gradient of tensors (a tensor, graph.GradientEdge or sequence) to the .grad of the leaves that they were
+    """Adds the gradient of tensors (a tensor, graph.GradientEdge or iterable) to the .grad of the leaves that they were
     computed from.
 
     grad_tensors    the gradient of each tensor, of its shape; by default 1 for tensors of one element
@@ -100,7 +100,7 @@ def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tup
     """Where a walk from tensors begins: the node of each, and its gradient."""
     grads: list[Any] = [None] * len(tensors)
     if gradients is not None:
-        grads = list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
+        grads = [gradients] if isinstance(gradients, Handle) else list(gradients)
     if len(grads) != len(tensors):
         raise ShapeError(f"backward: {len(grads)} gradients for {len(tensors)} tensors")
     return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, grads, strict=True)]
@@ -123,6 +123,7 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
         return node, full_of(output, 1.0)
     gradient = plain(gradient)
     check_gradient(gradient, output, "backward")
+    check_kind(gradient, output)
     return node, batched_like((gradient if create_graph else gradient.detach()).to(output), output)
 
 
@@ -136,12 +137,21 @@ def _root_of_edge(edge: GradientEdge, gradient: Any, create_graph: bool) -> tupl
     gradient = plain(gradient)
     if like is not None:
         check_gradient(gradient, like, "backward")
+        check_kind(gradient, like)
+        gradient = gradient.to(like)
     return node, gradient if create_graph else gradient.detach()
 
 
+def check_kind(gradient: Any, of: Any) -> None:
+    """Raises DTypeError unless both or neither of a root's gradient and its tensor are complex."""
+    if (gradient._dtype >= _COMPLEX) != (of._dtype >= _COMPLEX):
+        raise DTypeError(f"backward: a gradient of dtype {gradient.dtype.name} for a tensor of dtype {of.dtype.name}")
+
+
 def tensors_in(x: Any, name: str) -> list[Any]:
-    """The tensors and edges of a sequence, or one alone, as a list."""
-    listed = list(x) if isinstance(x, (list, tuple)) and type(x) is not GradientEdge else [x]
+    """The tensors and edges of an iterable, as the parameters() of a module, or one alone, as a list."""
+    is_one = isinstance(x, (Handle, GradientEdge)) or not isinstance(x, Iterable)
+    listed = [x] if is_one else list(x)
     for item in listed:
         if not isinstance(item, Handle) and type(item) is not GradientEdge:
             raise TypeError(f"{name}: expected a tensor, not {type(item).__name__}")

@@ -25,7 +25,7 @@ def grad(
 ) -> tuple[Tensor, ...]:
     """The gradients of outputs with respect to inputs: a tuple of tensors, shaped as the inputs. No .grad changes.
 
-    outputs, inputs    a tensor, a graph.GradientEdge, or a sequence of them
+    outputs, inputs    a tensor, a graph.GradientEdge, or an iterable of them
     grad_outputs       the gradient of each output, of its shape; default 1 for outputs of one element
     retain_graph       keeps what the nodes saved, for another walk (default: create_graph)
     create_graph       records the walk itself, for derivatives of derivatives
@@ -63,6 +63,7 @@ def grad(
         g = targets.found[node]
         if g is None and materialize_grads:
             g = zeros_for(x)
+            g.requires_grad = create_graph  # so that it may be derived again
         elif g is None and not allow_unused:
             raise Error("grad: an input was not used in the graph; pass allow_unused=True to get None for it")
         result.append(g)

@@ -71,3 +71,41 @@ def test_edges_are_equal_by_node():
     assert type(to_x).__name__ == "AccumulateGrad" and to_x.variable is x
     assert GradientEdge(to_x, 0) == get_gradient_edge(x) and len({GradientEdge(to_x, 0), get_gradient_edge(x)}) == 1
     assert GradientEdge(inner, number) != get_gradient_edge(x)
+
+
+def test_iterables_of_tensors():
+    """Parameters come from a generator, as those of a module do."""
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    outputs = [x * y, x * x]
+    for made in (list, tuple, iter, lambda tensors: dict(enumerate(tensors)).values()):
+        ones = made([norch.ones(2), norch.ones(2)])
+        found = grad(made(outputs), made([x, y]), ones, retain_graph=True)
+        assert [g.tolist() for g in found] == [[5, 8], [1, 2]]
+        x.grad = y.grad = None
+        backward(made(outputs), made([norch.ones(2)] * 2), retain_graph=True, inputs=made([x, y]))
+        assert x.grad.tolist() == [5, 8] and y.grad.tolist() == [1, 2]
+    x.grad = None
+    (x * 2).sum().backward(inputs=iter([x]))
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_materialized_gradients_are_derived_again():
+    x = leaf(0.5)
+    (first,) = grad(x * leaf(1.0), x, create_graph=True)
+    (second,) = grad(first, x, create_graph=True, materialize_grads=True)
+    assert second.item() == 0 and second.requires_grad
+    (third,) = grad(second, x, materialize_grads=True)
+    assert third.item() == 0 and not third.requires_grad
+
+
+def test_a_root_s_gradient_of_the_other_kind_is_refused():
+    x = leaf([1.0, 2.0])
+    y = x.sin().sum()
+    edge, z = get_gradient_edge(y), norch.ones((), dtype=norch.complex64)
+    for root in (y, edge):
+        with pytest.raises(TypeError, match="complex64 for a tensor of dtype float64"):
+            grad(root, x, z, retain_graph=True)
+        (found,) = grad(root, x, norch.ones((), dtype=norch.float32), retain_graph=True)
+        assert found.dtype is norch.float64
+    with pytest.raises(TypeError, match="float32 for a tensor of dtype complex"):
+        grad((x * z).sum(), x, norch.ones(()))
