@@ -199,8 +199,8 @@ def call_post_hooks(leaf: Any, g: Any) -> None:
     """Calls a leaf's hooks that follow the update of its .grad by g."""
     tensor = leaf.tensor()
     for hook in tuple(leaf.hooks or ()):
-        if type(hook) is PostAccumulateHook and tensor is not None:
-            hook.hook(tensor)
+        if type(hook) is PostAccumulateHook and tensor is not None and hook.hook(tensor) is not None:
+            raise Error("register_post_accumulate_grad_hook: a hook must return None; it may change .grad itself")
     call_after(leaf.hooks or [], (), g)
 
 
@@ -220,5 +220,5 @@ def check_gradient(gradient: Any, of: Any, name: str) -> None:
     if shape != wanted:
         raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
     elsewhere = gradient._device_type != of._device_type or gradient._device_index != of._device_index
-    if elsewhere and shape:  # a single number is moved
+    if elsewhere and shape and gradient.device != of.device:  # a single number is moved; a sparse tensor's type is meta
         raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")

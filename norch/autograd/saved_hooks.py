@@ -42,8 +42,11 @@ class _Packed:
     def __init__(self, x: Any, hooks: tuple[Hook, Hook]) -> None:
         pack, self.unpack = hooks
         self.edge = x._node if x._view is None else gradient_edge(x)
+        before = x._version
         with no_grad():
             self.value = pack(x.detach())
+        if x._version != before:  # the result, or an operand that others use
+            raise Error("saved_tensors_hooks: pack_hook wrote to its argument in place; it must return another tensor")
 
     def tensor(self) -> Any:
         with no_grad():

@@ -432,3 +432,21 @@ def test_retain_grad_sees_the_gradient_after_all_hooks_of_the_tensor():
     handle.remove()
     y.backward()
     assert y.grad.item() == 15.0
+
+
+def test_a_hook_after_the_update_returns_none():
+    x = leaf([1.0, 2.0])
+    x.register_post_accumulate_grad_hook(lambda x: x.grad)
+    with pytest.raises(norch.errors.Error, match="must return None"):
+        x.sum().backward()
+    assert x.grad.tolist() == [1, 1]
+
+
+def test_sparse_gradients_of_a_root():
+    sparse = norch.sparse_coo_tensor(norch.tensor([[1, 1]]), norch.tensor([1.0, 2.0]), (2,))
+    for grad in (None, norch.ones(2), sparse.clone()):
+        x = norch.ones(2, requires_grad=True)
+        x.grad = grad
+        x.backward(sparse)
+        wanted = [0.0, 3.0] if grad is None else [1.0, 4.0] if not grad.is_sparse else [0.0, 6.0]
+        assert (x.grad.to_dense() if x.grad.is_sparse else x.grad).tolist() == wanted

@@ -147,3 +147,16 @@ def test_a_graph_that_was_freed_says_so_under_hooks():
     with pytest.raises(norch.Error, match="second time|freed"):
         y.backward()
     assert x.grad.tolist() == x.exp().tolist()
+
+
+def test_a_pack_hook_that_writes_is_refused() -> None:
+    x, weight = norch.ones(2, requires_grad=True), norch.ones(2)
+
+    def pack(x: Any) -> Any:
+        return x.add_(1)
+
+    with graph.saved_tensors_hooks(pack, lambda x: x), pytest.raises(norch.errors.Error, match="in place"):
+        x * weight
+    with graph.saved_tensors_hooks(lambda x: pack(x.clone()), lambda x: x - 1):
+        y = x * weight
+    assert norch.autograd.grad(y.sum(), x)[0].tolist() == weight.tolist()
