@@ -180,6 +180,7 @@ class Tensor:
             grown[: elements.numel()] = elements
             elements = grown
         self.data = elements[start:end].view(shape)
+        self._bump()
         return self
 
     def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:

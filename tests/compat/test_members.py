@@ -168,6 +168,14 @@ say(y.resize_([1]).resize_(torch.Size([1, 1])))
 say(x.t().resize_(2, 2) if x.ndim == 2 else x.view(2, 3).t().resize_(3, 2))
 x[2] = 9
 say(y)
+weight, before = torch.ones(2, 1), y._version
+y.resize_(1, 1), print(y._version == before)
+product = torch.ones(2, 1, requires_grad=True) * weight
+weight.resize_(1, 2)
+try:
+    product.sum().backward()
+except RuntimeError:
+    print("written to since")
 grown = torch.arange(3).resize_(2, 3)
 print(tuple(grown.shape), grown.view(-1)[:3].tolist())
 old = torch.FloatTensor(1)
