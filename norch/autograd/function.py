@@ -159,6 +159,8 @@ class Function(Node):
         """Makes this node the history of outputs, and returns them. An input among them is replaced by an alias, so
         that the input keeps its own history."""
         for x in self._dirty:
+            if not any(x is out for out in outputs):  # it would keep the history of its former elements
+                raise Error(f"{self.name()}: forward must return the inputs that it gave to mark_dirty()")
             for value in inputs:
                 check_writable(x, self.name(), value)
             x._bump()

@@ -425,3 +425,21 @@ def test_setup_context_gets_the_defaults_of_forward():
         y = Scaled.apply(x, *arguments, **named)
         y.backward()
         assert y.item() == x.grad.item() == expected
+
+
+def test_a_dirty_input_is_returned():
+    class Added(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            x.add_(y)
+            ctx.mark_dirty(x)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, g
+
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    with pytest.raises(norch.errors.Error, match="must return the inputs that it gave to mark_dirty"):
+        Added.apply(x.clone(), y)
+    assert Added.apply(x.detach().clone(), y.detach()).tolist() == [4, 6]
