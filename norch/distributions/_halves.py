@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from .._binding.library import lib
 from .._tensor.size import Size
@@ -27,11 +27,13 @@ class ComputesWide:
 
     _of_halves: bool | None = None  # whether a parameter is a float16 or bfloat16; None: not known
     _checks_in: Any = None  # the dtype whose rounding checks allow, in float32 copies
+    _declared: ClassVar[Any]  # the class itself, or the base of a class of the user that norch declares
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if not cls.__module__.startswith(f"{__package__}."):  # a class of the user sees the dtypes that it was given
             return
+        cls._declared = cls  # as_torch() renames its module later
         for name in WIDE:
             method = cls.__dict__.get(name)
             if isinstance(method, property):

@@ -45,7 +45,7 @@ class Binomial(ByProbs):
     def _parameter_names(self) -> list[str]:
         return [self._by, "total_count"]
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self.total_count)
 

@@ -80,7 +80,7 @@ class Categorical(Classes):
     ) -> None:
         super().__init__(probs, logits, False, validate_args)
 
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.integer_interval(0, self._classes - 1)
 

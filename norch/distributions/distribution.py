@@ -155,7 +155,7 @@ class Distribution(ComputesWide):
         parameters = {name: getattr(self, name) for name in self._parameter_names()}
         wide = {name: x.expand(wanted + tuple(x.shape[rank:])) for name, x in parameters.items()}
         # A class of the user may have another constructor. It passes the new object as _instance.
-        cls = type(self) if _instance is None else declared(type(self))
+        cls: Any = type(self) if _instance is None else self._declared
         expanded = self._filled(cls(**wide, **self._options(), validate_args=False), _instance)
         expanded._validate_args = self._validate_args
         return expanded
@@ -231,11 +231,6 @@ class Distribution(ComputesWide):
             for name, x in parameters.items()
         ]
         return f"{self._name()}({', '.join(shown)})"
-
-
-def declared(cls: type) -> Any:
-    """The first class of norch among cls and its bases."""
-    return next(each for each in cls.__mro__ if each.__module__.startswith(f"{__package__}."))
 
 
 def sum_rightmost(value: Tensor, dim: int) -> Tensor:

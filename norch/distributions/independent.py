@@ -42,7 +42,7 @@ class Independent(Distribution):
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         return constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
 
@@ -70,7 +70,8 @@ class Independent(Distribution):
     def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> Independent:
         n = self.reinterpreted_batch_ndims
         base = self.base_dist.expand((*batch_shape, *self.event_shape[:n]))
-        return self._filled(Independent(base, n, validate_args=self._validate_args), _instance)
+        expanded = Independent(base, n, validate_args=self._validate_args)
+        return self._filled(expanded, self._get_checked_instance(Independent, _instance))
 
     def __repr__(self) -> str:
         return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..errors import ShapeError
+from ..ops.composed.shape import broadcast_shapes
 from ..tensor import Tensor
 from . import constraints
 from .categorical import Categorical
@@ -34,7 +35,9 @@ class MixtureSameFamily(Distribution):
         if not isinstance(component_distribution, Distribution):
             raise TypeError(f"MixtureSameFamily: expected a distribution, not {type(component_distribution).__name__}")
         batch, classes = component_distribution.batch_shape, mixture_distribution.param_shape[-1]
-        if not batch or batch[-1] != classes or mixture_distribution.batch_shape not in ((), batch[:-1]):
+        # Components that are to be broadcast to the batch of the mixture would share their draws.
+        wide = broadcast_shapes((*mixture_distribution.batch_shape, classes), batch)
+        if not batch or batch[-1] != classes or wide != batch:
             raise ShapeError(
                 f"MixtureSameFamily: {classes} classes in a batch of shape {tuple(mixture_distribution.batch_shape)} "
                 f"do not fit components of batch shape {tuple(batch)}"
@@ -42,7 +45,7 @@ class MixtureSameFamily(Distribution):
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         return constraints.MixtureSameFamilyConstraint(self.component_distribution.support)
 
@@ -84,7 +87,7 @@ class MixtureSameFamily(Distribution):
         wanted = tuple(batch_shape)
         components = self.component_distribution.expand((*wanted, self.component_distribution.batch_shape[-1]))
         expanded = MixtureSameFamily(self.mixture_distribution.expand(wanted), components, self._validate_args)
-        return self._filled(expanded, _instance)
+        return self._filled(expanded, self._get_checked_instance(MixtureSameFamily, _instance))
 
     def _tensor(self, value: Any) -> Tensor:
         return self.component_distribution._tensor(value)

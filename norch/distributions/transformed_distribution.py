@@ -10,7 +10,7 @@ from ..errors import ShapeError
 from ..tensor import Tensor
 from . import constraints
 from ._halves import holds_caches, holds_halves, rounded_once
-from .distribution import Distribution, declared, sum_rightmost
+from .distribution import Distribution, sum_rightmost
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
 
@@ -54,7 +54,7 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:  # type: ignore[override]
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property
     def support(self) -> constraints.Constraint:
         if not self.transforms:
             return self.base_dist.support
@@ -102,7 +102,7 @@ class TransformedDistribution(Distribution):
         wider = tuple(self._transform.inverse_shape((*batch_shape, *self.event_shape)))
         base = self.base_dist.expand(wider[: len(wider) - len(self.base_dist.event_shape)])
         expanded = TransformedDistribution(base, self.transforms, self._validate_args)
-        return self._filled(expanded, self._get_checked_instance(declared(type(self)), _instance))
+        return self._filled(expanded, self._get_checked_instance(self._declared, _instance))
 
     def _tensor(self, value: Any) -> Tensor:
         return self.base_dist._tensor(value)

@@ -38,7 +38,7 @@ class Uniform(Distribution):
             ends = [x.flatten()[first].item() for x in (self.low, self.high)]
             raise ArgumentError(f"Uniform: low must be less than high, not {ends[0]} and {ends[1]}")
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
         return constraints.interval(self.low, self.high)
 

@@ -87,11 +87,20 @@ class Wishart(ByCovariance):
         return self._wide * (self.covariance_matrix.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
+        drawn = self._drawn(sample_shape)
+        for _ in range(10):  # draws of few degrees may round to singular matrices, which have no density
+            good = self.support.check(drawn)
+            if holds(good):
+                break
+            drawn = where(good.unsqueeze(-1).unsqueeze(-1), drawn, self._drawn(sample_shape))
+        return self._rounded(drawn)
+
+    def _drawn(self, sample_shape: Iterable[int]) -> Tensor:
         less = arange(self._n, dtype=self.df.dtype, device=self.df.device)
         diagonal = Chi2(self.df.unsqueeze(-1) - less, validate_args=False).rsample(sample_shape).sqrt()
         below = self._noise(randn, self._extended_shape(sample_shape)).tril(-1)
         factor = self.scale_tril.to(below.dtype) @ (below + diagonal.diag_embed())
-        return self._rounded(factor @ factor.mT)
+        return factor @ factor.mT
 
     def log_prob(self, value: Any) -> Tensor:
         x, half, n = self._validate_sample(value), self.df / 2, self._n

@@ -17,7 +17,7 @@ from ..nn.norm import _BatchNorm
 from ..ops.values import tensor
 from ..tensor import Tensor
 from .optimizer import Optimizer
-from .schedule import LRScheduler, one_a_group
+from .schedule import LRScheduler, _copied, one_a_group
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
@@ -197,7 +197,8 @@ class SWALR(LRScheduler):
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"SWALR: anneal_epochs must be an integer >= 0, not {anneal_epochs!r}")
         for group, rate in zip(optimizer.param_groups, one_a_group(optimizer, swa_lr), strict=True):
-            group["swa_lr"] = rate
+            # A copy: the program may change its tensor.
+            group["swa_lr"] = _copied(rate)
         self.anneal_epochs, self._anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 

@@ -246,12 +246,19 @@ def test_mixtures_like_torch(torch: Any) -> None:
             lib.Categorical(t.tensor([[1.0, 3.0], [2.0, 2.0]]).double()),
             lib.Normal(t.tensor([[0.0, 4.0], [1.0, -1.0]]).double(), t.tensor([1.0, 0.5]).double()),
         )
+        shared = lib.MixtureSameFamily(  # the classes of one row for a batch of three
+            lib.Categorical(t.tensor([[[1.0, 3.0]], [[2.0, 2.0]]]).double()),
+            lib.Normal(t.arange(12.0).reshape(2, 3, 2).double(), t.tensor([1.0, 0.5]).double()),
+        )
         vectors = lib.MixtureSameFamily(
             lib.Categorical(logits=t.zeros(2)), lib.Independent(lib.Normal(t.arange(6.0).reshape(2, 3), 1.0), 1)
         )
         results.append([one.mean, one.variance, one.log_prob(t.tensor([0.5, 1.0]).double()), one.batch_shape])
         results[-1] += [one.cdf(t.tensor([0.5, 1.0]).double()), one.expand((3, 2)).mean, vectors.mean, vectors.variance]
         results[-1] += [vectors.log_prob(t.ones(5, 3)), vectors.event_shape]
+        results[-1] += [shared.mean, shared.variance, shared.log_prob(t.ones(4, 2, 3)), shared.cdf(t.ones(2, 3))]
+        if lib is D:  # PyTorch draws once for the three
+            assert tuple(shared.sample((7,)).shape) == (7, 2, 3) == tuple(shared.expand((7, 2, 3)).sample().shape)
         assert tuple(vectors.sample((7,)).shape) == (7, 3) and tuple(one.sample().shape) == (2,)
     for a, b in zip(*results, strict=True):
         assert_close(a.cpu(), norch.tensor(b.numpy())) if hasattr(a, "cpu") else same(a, b)

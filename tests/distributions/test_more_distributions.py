@@ -549,22 +549,6 @@ def test_a_transformed_distribution_checks_and_widens():
     assert tuple(D.TransformedDistribution(wide, F.AffineTransform(norch.zeros(2), 1.0)).batch_shape) == (2,)
 
 
-def test_expand_fills_what_a_class_of_a_program_has_made():
-    class Scaled(D.Normal):
-        def __init__(self, factor, validate_args=None):
-            self.factor = factor
-            super().__init__(norch.zeros(2), factor * norch.ones(2), validate_args=validate_args)
-
-        def expand(self, batch_shape, _instance=None):
-            made = self._get_checked_instance(Scaled, _instance)
-            made.factor = self.factor
-            return super().expand(batch_shape, _instance=made)
-
-    wide = Scaled(3.0).expand((4, 2))
-    assert type(wide) is Scaled and wide.factor == 3.0 and tuple(wide.scale.shape) == (4, 2)
-    wide.sample()
-
-
 def test_a_subclass_keeps_the_factor_elsewhere():
     """As that of gpytorch: it has a property for the factor, and may be made without a matrix."""
 

@@ -119,6 +119,16 @@ def test_schedule_like_torch(torch: Any, options: Any) -> None:
     assert rates[0] == pytest.approx(rates[1])
 
 
+def test_a_later_write_to_the_tensor_of_a_rate_changes_no_schedule() -> None:
+    opt = optim.SGD([nn.Parameter(norch.ones(1))], lr=0.1)
+    schedule = ours.SWALR(opt, swa_lr=(rate := norch.tensor(0.05)), anneal_epochs=1)
+    rate.fill_(9.0)
+    opt.step()
+    schedule.step()
+    assert schedule.get_last_lr() == pytest.approx([0.05])
+    assert float(opt.param_groups[0]["swa_lr"]) == pytest.approx(0.05)
+
+
 def _anneals(rate: float, epochs: int, strategy: str, last_epoch: int = -1) -> Any:
     parameters = {"params": [nn.Parameter(norch.ones(1))], "initial_lr": 1.0}
     return ours.SWALR(optim.SGD([parameters], lr=rate), 0.2, epochs, strategy, last_epoch)
