@@ -169,3 +169,73 @@ def test_bad_input_leaves_it_uninitialized(make, x, error, message):
     layer.reset_parameters()
     with pytest.raises(TypeError, match="expected a tensor"):
         layer(None)
+
+
+def test_transposed_convolutions_take_an_output_size():
+    layer = nn.LazyConvTranspose2d(3, 3, stride=2)
+    assert layer(norch.ones(1, 2, 4, 4), output_size=(10, 9)).shape == (1, 3, 10, 9)
+
+
+class Scale(nn.Module):
+    def __init__(self, size: int = 0) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(norch.ones(size))
+
+    def forward(self, x, plus: float = 0.0):
+        return x * self.scale + plus
+
+
+class LazyScale(nn.modules.lazy.LazyModuleMixin, Scale):
+    """A lazy class of a program, which becomes a Scale."""
+
+    cls_to_become = Scale
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.calls = nn.UninitializedParameter(), 0
+
+    def initialize_parameters(self, x, plus: float = 0.0):
+        self.calls += 1
+        self.scale.materialize(x.shape[-1])
+        with norch.no_grad():
+            self.scale.fill_(2.0)
+
+
+class StaysLazy(LazyScale):
+    cls_to_become = None
+
+
+@pytest.mark.parametrize("kind", [LazyScale, StaysLazy])
+def test_lazy_classes_of_programs(kind):
+    module = kind()
+    assert module.has_uninitialized_params()
+    optimizer = norch.optim.SGD(module.parameters(), lr=0.5)
+    for _ in range(2):
+        assert module(norch.ones(2, 3), plus=1.0).tolist() == [[3.0] * 3] * 2
+    assert type(module) is (Scale if kind is LazyScale else kind) and module.calls == 1
+    module(norch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    assert module.scale.tolist() == [1.0] * 3
+    other = kind()
+    other.load_state_dict(module.state_dict())
+    assert other(norch.ones(3)).tolist() == [1.0] * 3
+
+
+def test_lazy_classes_that_leave_a_parameter():
+    class Forgets(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.UninitializedParameter()
+
+        def initialize_parameters(self, x):
+            """Nothing."""
+
+    class HasNone(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.UninitializedParameter()
+
+    with pytest.raises(RuntimeError, match="Forgets: initialize_parameters.. has left parameters without a shape"):
+        Forgets()(norch.ones(2))
+    with pytest.raises(NotImplementedError, match="HasNone: a lazy module needs an initialize_parameters"):
+        HasNone()(norch.ones(2))

@@ -21,11 +21,15 @@ class LazyModuleMixin(Module):
     then. The first call makes the layer, with the size of that input, and becomes one: the parameters are the same
     objects, so that an optimizer may have them. state_dict() of either loads into either, but not that of a lazy layer
     into another. initialize_parameters(input) does the same without a forward.
+
+    A class of a program, such as class LazyOwn(LazyModuleMixin, Own), has uninitialized parameters, its own
+    initialize_parameters(), which takes the arguments of the call, and cls_to_become if it is to become a layer.
+    RuntimeError if a parameter has no shape after that.
     """
 
-    cls_to_become: ClassVar[type[Any]]
+    cls_to_become: ClassVar[Any] = None
     __signature__: ClassVar[inspect.Signature]
-    _size: ClassVar[str]
+    _size: ClassVar[str] = ""
     _arguments: dict[str, Any]  # the arguments
 
     def __init_subclass__(cls, becomes: type[Any] | None = None, size: str = "", **named: Any) -> None:
@@ -38,6 +42,9 @@ class LazyModuleMixin(Module):
                 cls.__signature__ = inspect.Signature(rest)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self._size:  # a class of a program
+            super().__init__(*args, **kwargs)
+            return
         super().__init__(0, *args, **kwargs)
         arguments = inspect.signature(type(self).cls_to_become).bind(0, *args, **kwargs).arguments
         place = {name: arguments.pop(name, None) for name in ("device", "dtype")}
@@ -56,9 +63,12 @@ class LazyModuleMixin(Module):
         """Whether a parameter or buffer has no shape yet."""
         return any(is_lazy(tensor) for tensor in (*self._parameters.values(), *self._buffers.values()))
 
-    def initialize_parameters(self, input: Any) -> None:
-        """Gives the parameters and buffers that have none their shapes and first values, for inputs such as this."""
+    def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
+        """Gives the parameters and buffers that have none their shapes and first values, for inputs such as this. The
+        other arguments of the call, such as an output_size, are not read."""
         name = type(self).__name__
+        if not self._size:
+            raise NotImplementedError(f"{name}: a lazy module needs an initialize_parameters()")
         size = self._infer(tensor_of(input, name))
         waiting = {key: tensor for key, tensor in self._own_tensors() if is_lazy(tensor)}
         if waiting:
@@ -79,15 +89,23 @@ class LazyModuleMixin(Module):
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        if "_arguments" not in vars(self):  # of PyTorch: the layer has its arguments, but for whether there is a bias
+        if self._size and "_arguments" not in vars(
+            self
+        ):  # of PyTorch: the layer has its arguments, but for whether there is a bias
             _, *names = inspect.signature(type(self).cls_to_become).parameters
             registered = {name: getattr(self, name) for name in names if hasattr(self, name)}
             self._arguments = {name: x if name != "bias" else x is not None for name, x in registered.items()}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Makes the layer, and calls it."""
-        self.initialize_parameters(*args, **kwargs)
-        del self._arguments
+        if self._size or self.has_uninitialized_params():
+            self.initialize_parameters(*args, **kwargs)
+            if self.has_uninitialized_params():
+                name = type(self).__name__
+                raise RuntimeError(f"{name}: initialize_parameters() has left parameters without a shape")
+        if self.cls_to_become is None:
+            return super().__call__(*args, **kwargs)
+        vars(self).pop("_arguments", None)
         self.__class__ = self.cls_to_become
         return self(*args, **kwargs)
 

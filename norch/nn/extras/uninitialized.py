@@ -21,10 +21,10 @@ class UninitializedTensorMixin(Tensor):
     __torch_function__ = disabled_torch_function
     cls_to_become: ClassVar[Any]  # the class afterwards
 
-    def materialize(self, shape: Sequence[int], device: Any = None, dtype: DType | None = None) -> None:
+    def materialize(self, shape: int | Sequence[int], device: Any = None, dtype: DType | None = None) -> None:
         """Makes this object a Parameter or Tensor of a shape, with undefined elements; device and dtype: its own unless
         given."""
-        tensor = empty(tuple(shape), device=self.device if device is None else device, dtype=dtype or self.dtype)
+        tensor = empty(shape, device=self.device if device is None else device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
         self.data = tensor
 
