@@ -10,6 +10,8 @@ import norch
 from ..autograd.levels import within
 from ..batching import Batched, batch, unbatch
 from ..nn.parameter import Parameter
+from ..ops._out import makes
+from ..ops._public import public_form
 from ..optim.extras.line_search import Point, cubic, strong_wolfe
 from ..tensor import Tensor
 from .private_functions import _DecoratorContextManager
@@ -239,20 +241,20 @@ def _cast_Long(input: Tensor, non_blocking: bool = False) -> Tensor:  # noqa: N8
     return input.long()
 
 
-def range_with_end(
-    start: float = 0, end: float | None = None, step: float = 1, *, out: Any = None, dtype: Any = None,
-    device: Any = None, requires_grad: bool = False, layout: Any = None,
-) -> Tensor:  # fmt: skip
+@makes(line=True)
+def _range(
+    start: float = 0, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None
+) -> Tensor:
     """torch.range(), the older arange(): includes end, and is float unless dtype is given."""
     if end is None:
         start, end = 0, start
     if step == 0 or (end - start) / step < 0:
         raise RuntimeError(f"range: steps of {step} do not lead from {start} to {end}")
     numbers = norch.arange(int((end - start) / step) + 1, dtype=norch.float64) * step + start
-    if out is not None:
-        return norch.cat((numbers.to(out.device, dtype or out.dtype),), out=out).requires_grad_(requires_grad)
-    result = numbers.to(device or norch.get_default_device(), dtype or norch.get_default_dtype())
-    return result.requires_grad_(requires_grad)
+    return numbers.to(device or norch.get_default_device(), dtype or norch.get_default_dtype())
+
+
+range_with_end = public_form(_range, "range", __name__)
 
 
 def from_file(

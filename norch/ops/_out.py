@@ -12,7 +12,7 @@ from ..autograd.autocast import autocast_off, current
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.record import gradient_edge
-from ..dtype import can_cast
+from ..dtype import can_cast, dtype_named
 from ..errors import REFUSALS, CaptureError, DeviceError, DTypeError, Error, stacklevel_of_user
 
 Function = Callable[..., Any]
@@ -28,13 +28,13 @@ def takes_out(function: F) -> F:
 @overload
 def makes(function: F) -> F: ...
 @overload
-def makes(function: None = ..., *, out: bool) -> Callable[[F], F]: ...
-def makes(function: Any = None, *, out: bool = True) -> Any:
+def makes(function: None = ..., *, out: bool = ..., line: bool = ...) -> Callable[[F], F]: ...
+def makes(function: Any = None, *, out: bool = True, line: bool = False) -> Any:
     """Declares that a function makes tensors: its public form takes requires_grad=, layout= and pin_memory= as well,
-    and out= by default; errors name it."""
+    and out= by default; errors name it. line: an out of as many elements keeps its shape, as in arange()."""
 
     def declare(function: Any) -> Any:
-        function.makes, function.out = True, out
+        function.makes, function.out, function.line = True, out, line
         return function
 
     return declare if function is None else declare(function)
@@ -85,8 +85,11 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
         return out
     takes_dtype, takes_device = _options_of(function)
     wants_grad = False
-    if takes_dtype and isinstance(out, Handle) and (takes_device or not _is_float_like(out, arguments)):
-        if named.get("dtype") is None:
+    if takes_dtype and isinstance(out, Handle):
+        if (dtype := named.get("dtype")) is not None:
+            if dtype_named(dtype) is not out.dtype:
+                raise DTypeError(f"{name}: dtype={dtype_named(dtype).name}, but out has dtype {out.dtype.name}")
+        elif takes_device or not _is_float_like(out, arguments):
             named = {**named, "dtype": out.dtype}  # sums, and functions that make tensors, compute in the dtype of out
     if takes_device:
         named = {**named}
@@ -104,6 +107,8 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
     for x, value in zip(outs, results):
         _check(name, x, value)
     for x, value in zip(outs, results):
+        if x.shape != value.shape and x._numel == value._numel and getattr(function, "line", False):
+            value = lib.norch_view(value, x.shape)
         if x.shape == value.shape:
             lib.norch_copy(x, value)
             finish_write(x, None)

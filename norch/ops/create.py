@@ -254,7 +254,7 @@ FAR = 1 << 52  # integers that doubles hold, and so do their sums
 # ---- ranges -----------------------------------------------------------------------------------------------------
 
 
-@makes
+@makes(line=True)
 def arange(
     start: Tensor | float = 0,
     end: Tensor | float | None = None,
@@ -358,7 +358,7 @@ def _quotient(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
-@makes
+@makes(line=True)
 def linspace(
     start: Operand, end: Operand, steps: int, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
@@ -370,7 +370,7 @@ def linspace(
     return _evenly_spaced("linspace", start, end, steps, dtype, device)
 
 
-@makes
+@makes(line=True)
 def logspace(
     start: float, end: float, steps: int, base: float = 10.0, *, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:

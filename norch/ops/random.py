@@ -18,6 +18,7 @@ from ..autograd.differentiable import differentiable
 from ..autograd.inplace import check_writable
 from ..autograd.levels import holds, occurs
 from ..device import device_code
+from ..dtype import bool_ as norch_bool
 from ..dtype import (
     check_fits,
     check_numbers,
@@ -230,6 +231,10 @@ def randperm(
     tensor([0, 1, 2, 3])
     """
     wanted = norch_int64 if dtype is None else dtype_named(dtype)
+    if wanted.is_complex or wanted is norch_bool:
+        raise DTypeError(f"randperm: not defined for dtype {wanted.name}")
+    if wanted.is_floating_point and n > (1 << wanted.digits) + 1:
+        raise ArgumentError(f"randperm: {wanted.name} does not hold all integers below {n}")
     out: Any = lib.norch_randperm(state_of(generator), n, device_code(device))
     if n > 0:
         check_fits(n - 1, wanted, "randperm")

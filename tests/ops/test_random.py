@@ -219,6 +219,15 @@ def test_randperm():
         x = norch.randperm(n, generator=generator())
         assert x.dtype is norch.int64 and sorted(x.tolist()) == list(range(n))
     assert norch.randperm(4, dtype=norch.int32).dtype is norch.int32
+    for dtype, most in ((norch.float16, 2049), (norch.bfloat16, 257), (norch.uint8, 256)):
+        assert norch.randperm(most, dtype=dtype).double().unique().numel() == most
+        with pytest.raises(ValueError):  # numbers would repeat
+            norch.randperm(most + 1, dtype=dtype)
+        with pytest.raises(ValueError):
+            norch.randperm(most + 1, out=norch.empty(0, dtype=dtype))
+    for dtype in (norch.bool, norch.complex64):
+        with pytest.raises(norch.errors.DTypeError):
+            norch.randperm(2, dtype=dtype)
     places = np.zeros((4, 4))
     stream = generator()
     for _ in range(2000):
