@@ -15,6 +15,7 @@ from ..ops.composed.diagonal import triu as _triu
 from ..ops.composed.grid import meshgrid as _meshgrid
 from ..ops.composed.shape import broadcast_tensors as _broadcast_tensors
 from ..ops.values import asarray as _asarray
+from ..ops.values import is_bare_buffer, tensor
 from ..ops.view import broadcast_to as _broadcast_to
 from ..tensor import Tensor
 from ..utils.dlpack import from_dlpack
@@ -32,6 +33,8 @@ __all__ = [
 
 def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None) -> Tensor:
     """obj, an array, number or nested list, as a tensor; copy: True for always, False for never."""
+    if copy is None and is_bare_buffer(obj):  # by its own type of elements
+        return tensor(obj, dtype=dtype, device=device)
     return _asarray(obj, dtype=dtype, device=device, copy=copy)
 
 

@@ -188,10 +188,14 @@ def tensor(
             check_fits(int(data), wanted, "tensor")
         plain = numpy.asarray(data)  # of a masked array its data; of what has the interface alone, an array
         out = from_bytes(plain.tobytes(), plain.shape, _array_dtype(plain.dtype.str))
+    elif isinstance(data, Storage):
+        out = _of_storage(data, wanted).clone()
     elif _is_buffer(data):
         out = _from_buffer(data)
     elif hasattr(data, "__array__"):
         return tensor(data.__array__(), dtype=dtype, device=device, requires_grad=requires_grad, pin_memory=pin_memory)
+    elif _has_only_dlpack(data):
+        out = _from_dlpack(data).clone()
     else:
         out = None
     if out is None:
@@ -235,13 +239,39 @@ def _weak_number(value: Any, name: str) -> Any:
 
 
 def _is_buffer(data: Any) -> bool:
-    if isinstance(data, (bytes, str)):
+    return not isinstance(data, bytes) and _has_buffer(data)
+
+
+def is_bare_buffer(data: Any) -> bool:
+    """Whether data is a buffer, but neither an array nor a number of NumPy."""
+    if isinstance(data, (Handle, list, tuple)) or hasattr(data, "__array_interface__") or hasattr(data, "__array__"):
         return False
+    return _has_buffer(data)
+
+
+def _has_buffer(data: Any) -> bool:
     try:
         memoryview(data)
     except TypeError:
         return False
     return True
+
+
+def _has_only_dlpack(data: Any) -> bool:
+    """Whether data is an array of a library that offers its memory by __dlpack__ and no conversion to NumPy's."""
+    return not isinstance(data, Handle) and hasattr(data, "__dlpack__") and not hasattr(data, "__array__")
+
+
+def _from_dlpack(data: Any) -> Tensor:
+    from ..utils.dlpack import from_dlpack  # here, as it imports this module
+
+    return from_dlpack(data)
+
+
+def _of_storage(storage: Storage, dtype: Any) -> Tensor:
+    """The elements of dtype in a storage, which they share; None: its bytes."""
+    wanted = BY_NAME["uint8"] if dtype is None else dtype_named(dtype)
+    return storage.seen_as(wanted, (storage.nbytes() // wanted.itemsize,), (1,), 0)
 
 
 def _from_buffer(data: Any) -> Tensor:
@@ -359,6 +389,8 @@ def _as_tensor(data: Any, dtype: DType | None, device: DeviceLike, name: str) ->
     if isinstance(data, Handle):
         return data.to(dtype=dtype, device=device)  # type: ignore[attr-defined]
     if not _is_ndarray(data):
+        if _has_only_dlpack(data):
+            return _from_dlpack(data).to(dtype=dtype, device=device)
         return tensor(data, dtype=dtype, device=device)
     shared = _over_array(data)
     out = on_device(shared, device)
@@ -377,13 +409,21 @@ def asarray(
     requires_grad: bool | None = None,
 ) -> Tensor:
     """obj as a tensor, which shares memory with obj where possible (copy None), never (True), or always (False, with an
-    ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False.
+    ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False. The bytes of a buffer
+    that is no array, such as bytearray, are read as elements of dtype, or else of the default dtype. obj may be a
+    DLPack capsule.
 
     >>> norch.asarray([1, 2])
     tensor([1, 2])
     """
-    if isinstance(obj, Storage):
-        obj = obj.elements.detach()
+    if type(obj).__name__ == "PyCapsule" or _has_only_dlpack(obj):
+        obj = _from_dlpack(obj)
+    elif isinstance(obj, Storage):
+        obj = _of_storage(obj, dtype)
+    elif is_bare_buffer(obj):
+        if copy is False and memoryview(obj).readonly:
+            raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be written to: a tensor of it is a copy")
+        obj = frombuffer(obj, dtype=dtype or get_default_dtype())
     if copy is not None and flag(copy, "asarray: copy") and not isinstance(obj, Handle):
         out = tensor(obj, dtype=dtype, device=device)
     elif copy:

@@ -258,6 +258,73 @@ def test_asarray_shares_where_it_can():
     assert norch.asarray(y, copy=True).grad_fn is not None and not norch.asarray(y, requires_grad=False).requires_grad
 
 
+@pytest.mark.host
+def test_asarray_reads_the_bytes_of_a_buffer():
+    buffer = bytearray(np.array([1.0, 2.0], np.float32).tobytes())
+    x = norch.asarray(buffer, dtype=norch.float32)
+    assert x.tolist() == [1.0, 2.0] and norch.asarray(buffer).tolist() == [1.0, 2.0]
+    assert norch.asarray(bytes(buffer), dtype=norch.float32).tolist() == [1.0, 2.0]
+    assert norch.asarray(memoryview(buffer), dtype=norch.int32).tolist() == [0x3F800000, 0x40000000]
+    norch.asarray(buffer, dtype=norch.float32, copy=True)[0] = 5.0
+    assert x.tolist() == [1.0, 2.0]
+    x[0] = 3.0
+    assert norch.asarray(buffer, dtype=norch.float32, copy=False).tolist() == [3.0, 2.0]
+    for refused in (lambda: norch.asarray(bytes(buffer), copy=False), lambda: norch.asarray(bytearray(3))):
+        with pytest.raises(ValueError):
+            refused()
+    assert norch.asarray(np.float64(2.0)).dtype is norch.float64  # a number of NumPy is a buffer, too
+
+
+@pytest.mark.host
+def test_asarray_takes_capsules_storages_and_objects_with_dlpack():
+    x = norch.ones(3)
+    norch.asarray(x.__dlpack__())[0] = 4.0
+    assert x.tolist() == [4.0, 1.0, 1.0]
+    storage = x.untyped_storage()
+    norch.asarray(storage, dtype=norch.float32)[1] = 2.0
+    assert norch.tensor(storage, dtype=norch.float32).tolist() == [4.0, 2.0, 1.0] == x.tolist()
+
+    class Exporter:
+        def __dlpack__(self, **options):
+            return x.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+    copied, shared = norch.tensor(Exporter()), norch.asarray(Exporter())
+    x[2] = 7.0
+    assert copied.tolist() == [4.0, 2.0, 1.0] and shared.tolist() == [4.0, 2.0, 7.0]
+
+
+LINES = {
+    "arange": lambda m, **out: m.arange(6, **out),
+    "linspace": lambda m, **out: m.linspace(0, 5, 6, **out),
+    "logspace": lambda m, **out: m.logspace(0, 5, 6, 2, **out),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_keeps_the_shape_of_out(torch, name):
+    results = []
+    for m in (torch, norch):
+        base = m.full((2, 6), -1.0)
+        out = base[:, ::2]
+        assert LINES[name](m, out=out) is out
+        turned = LINES[name](m, out=m.zeros(3, 2).t())
+        results.append((tuple(out.shape), base.tolist(), tuple(turned.shape), turned.tolist()))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("call", ["empty(2, {})", "zeros(2, {})", "full((2,), 1, {})", "arange(2, {})", "eye(2, {})",
+                                  "sum(m.ones(2), 0, {})", "cumsum(m.ones(2), 0, {})"])  # fmt: skip
+def test_a_dtype_other_than_that_of_out_is_refused(torch, call):
+    for m, kind in ((torch, RuntimeError), (norch, norch.errors.DTypeError)):
+        out = m.zeros(0)
+        with pytest.raises(kind):
+            eval("m." + call.format("dtype=m.float64, out=out"), {"m": m, "out": out})
+        eval("m." + call.format("dtype=m.float32, out=out"), {"m": m, "out": out})
+
+
 def test_linspace_ends_are_exact():
     for steps in (2, 3, 7, 10, 1001):
         x = norch.linspace(0.1, 0.7, steps, dtype=norch.float64)
