@@ -83,6 +83,12 @@ class TypedStorage:
         self._elements.fill_(value)
         return self
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        """A copy; that of a tensor in the same deepcopy() shares it."""
+        from copy import deepcopy
+
+        return type(self)(wrap_storage=deepcopy(self.untyped(), memo), dtype=self.dtype)
+
     def __getitem__(self, index: Any) -> Any:
         value = self._elements[index]
         return value.item() if isinstance(index, int) else value.tolist()

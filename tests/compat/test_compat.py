@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import re
@@ -232,6 +233,9 @@ def test_typed_storages(torch: Any) -> None:
         storage[4] = 9
         assert storage[4] == x[1, 1] == 9 and str(storage.device) == "cpu"
         assert (storage.fill_(7), x.tolist())[1] == [[7] * 3] * 2
+        y, copied = copy.deepcopy([x, storage])
+        copied[0] = 8  # the copies share memory as well
+        assert y.tolist() == [[8, 7, 7], [7, 7, 7]] and x[0, 0] == 7
     assert repr(norch.ones(1, requires_grad=True).storage()) == "TypedStorage([1.0], dtype=norch.float32, device=cpu)"
     assert norch.ones(0).storage().tolist() == []
 
