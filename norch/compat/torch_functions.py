@@ -12,6 +12,8 @@ import norch
 from ..autograd.function import Function
 from ..nn import functional as F
 from ..nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from ..ops._out import takes_out
+from ..ops._public import public_form
 from ..tensor import Tensor
 
 # ---- losses: reduction is a number, and without it none, whatever the documentation of torch._C says ----------------
@@ -226,7 +228,7 @@ def _copies(name: str) -> Any:
         return _copied(function(*args, **kwargs))
 
     copies.__name__ = copies.__qualname__ = f"{name}_copy"
-    return copies
+    return public_form(takes_out(copies), copies.__name__, __name__)
 
 
 as_strided_copy, detach_copy, diagonal_copy, narrow_copy, permute_copy, select_copy = map(

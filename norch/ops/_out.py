@@ -104,8 +104,8 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
     if isinstance(result, Handle) is not isinstance(out, Handle) or len(results) != len(outs):
         kind = "" if isinstance(out, Handle) else f"a {type(out).__name__} of "
         raise TypeError(f"{name}: the result is {len(results)} tensors, out {kind}{len(outs)}")
-    for x, value in zip(outs, results):
-        _check(name, x, value)
+    for x, value, field in zip(outs, results, getattr(result, "_fields", (name,) * len(outs))):
+        _check(name, x, value, field in _INDICES)
     for x, value in zip(outs, results):
         if x.shape != value.shape and x._numel == value._numel and getattr(function, "line", False):
             value = lib.norch_view(value, x.shape)
@@ -165,10 +165,13 @@ def _not_differentiable(name: str) -> Error:
     )
 
 
-def _check(name: str, out: Any, value: Any) -> None:
+_INDICES = ("indices", "argmax", "argmin", "nonzero")  # results whose dtype out must have: none that may round them
+
+
+def _check(name: str, out: Any, value: Any, is_index: bool) -> None:
     if gradient_edge(value) is not None:
         raise _not_differentiable(name)
-    if value._dtype != out._dtype and not can_cast(value.dtype, out.dtype):
+    if value._dtype != out._dtype and (is_index or not can_cast(value.dtype, out.dtype)):
         raise DTypeError(
             f"{name}: a result of dtype {value.dtype.name} cannot be written into out of dtype {out.dtype.name}"
         )

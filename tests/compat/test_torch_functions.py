@@ -124,6 +124,8 @@ def test_copies_are_no_views() -> None:
         source = x.to(norch.complex64) if name == "view_as_real" else x
         getattr(norch, f"{name}_copy")(source).add_(1)
         assert not source.any()
+    out = norch.zeros(0)
+    assert norch.narrow_copy(x, 1, 0, 2, out=out) is out and out.shape == (2, 2)
 
 
 def test_simulated_quantization_has_the_gradients_of_pytorch(torch: Any) -> None:

@@ -325,6 +325,22 @@ def test_a_dtype_other_than_that_of_out_is_refused(torch, call):
         eval("m." + call.format("dtype=m.float32, out=out"), {"m": m, "out": out})
 
 
+OF_INDICES = (
+    "argmax(x, 0, {}); argmin(x, 0, {}); nonzero(x, {}); max(x, 0, {}); sort(x, {}); topk(x, 2, {}); "
+    "median(x, 0, {}); cummax(x, 0, {}); kthvalue(x, 2, {})"
+)
+
+
+@pytest.mark.parametrize("call", OF_INDICES.split("; "))
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_out_of_indices_is_int64(torch, call, dtype):
+    single = call[:2] in ("ar", "no")
+    for m, kind in ((torch, RuntimeError), (norch, norch.errors.DTypeError)):
+        x, indices = m.tensor([3.0, 1.0, 2.0]), m.zeros(0, dtype=getattr(m, dtype))
+        with pytest.raises(kind):
+            eval("m." + call.format("out=out"), {"m": m, "x": x, "out": indices if single else (m.zeros(0), indices)})
+
+
 def test_linspace_ends_are_exact():
     for steps in (2, 3, 7, 10, 1001):
         x = norch.linspace(0.1, 0.7, steps, dtype=norch.float64)
