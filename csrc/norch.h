@@ -1,5 +1,5 @@
-/* norch.h: the public C API: tensors, and the operations that all others need. norch_families.h has the other families of
- * operations, norch_runtime.h the library itself and devices.
+/* norch.h: the public C API: tensors, and the operations that all others need. norch_families.h has the other families
+ * of operations, norch_runtime.h the library itself and devices.
  *
  * These headers hold everything that a caller may know. Python's bindings come from their text: make turns the
  * prototypes into builtin functions (csrc/python/make_calls.py), and the library carries the declarations, from which

@@ -60,7 +60,7 @@
 /* Names that carry the type, in templates of each_dtype.h. */
 #define NAME OF_DTYPE
 
-/* The first `count` lanes of a vector, fewer than it has; the others are 0. PARTS_BY_MASKS: they cost what a vector
+/* The first `count` lanes of a vector, or all of them; the others are 0. PARTS_BY_MASKS: they cost what a vector
  * does. */
 #if defined(__AVX512F__)
 #define PARTS

@@ -256,7 +256,8 @@ static int32_t NAME(run_packed_dots)(const product *p, const T *packed, bool bac
 /* Whether a call has several rows of dot products, and columns enough for a tile. Alone, a row and a column have sums
  * in another order. With fewer registers than AVX-512 has it is not faster. */
 static bool NAME(is_dots)(const product *p) {
-    return VECTOR == 64 && p->m > 1 && p->n >= LANES && p->k && NAME(choose)(p) == DOT && (p->n % 4 == 0 || p->m % DOT_ROWS != 1);
+    if (VECTOR < 64 || p->m < 2 || p->n < LANES || (p->n % 4 && p->m % DOT_ROWS == 1)) return false;
+    return p->k && NAME(choose)(p) == DOT;
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */

@@ -1,10 +1,9 @@
 /* matmul_isa: the CPU's matrix products, built once per instruction set (and with -ffp-contract=fast, so that a * b + c
  * becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
  *
- * This file has the block sizes, the integers and the loop over the batch. gemm.h has the algorithm for floats;
- * gemm_packed.h has those of recordings;
- * matmul_integer.h those of integers; bfloat16 uses gemm_bf16.h if the processor has instructions for it, and is widened
- * otherwise. */
+ * This file has the block sizes and the loop over the batch. gemm.h has the algorithms for floats, gemm_packed.h those
+ * of recordings, matmul_integer.h those for integers; bfloat16 uses gemm_bf16.h if the processor has instructions for
+ * it, and is widened otherwise. */
 #if defined(__AVX512F__)
 #include <cpuid.h>
 #endif

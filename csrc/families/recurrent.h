@@ -9,8 +9,8 @@
  * the input and of the state with the weights, plus biases. cells.h has the formulas.
  *
  * LSTM: gates i, f, n, o of from_x + from_h; `state` is c; writes h, c, which may be `state` itself, and kept, the
- * values of the gates. GRU: gates r,
- * z, n; `state` is h; writes h and kept, the values of the gates and from_h of gate n.
+ * values of the gates. GRU: gates r, z, n; `state` is h; writes h and kept, the values of the gates and from_h of
+ * gate n.
  *
  * backward: the gradient of h is g[0] + g[1] + g[2], that of c is g_c; each may be NULL. Writes the gradients of
  * from_x, of from_h if that differs (GRU), and of `state`, without the part through from_h; the last may be g_c or g[2]

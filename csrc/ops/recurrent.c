@@ -26,8 +26,8 @@ static int32_t check_sized(const layer *l, const char *what, const norch_tensor 
 }
 
 /* Checks the states and what is saved for backward, of the steps of `steps` or of one alone, and sets the sizes. */
-static int32_t check(layer *l, const norch_tensor *steps, const norch_tensor *h, const norch_tensor *c, const norch_tensor *weight,
-                     const norch_tensor *kept, const norch_tensor *cs) {
+static int32_t check(layer *l, const norch_tensor *steps, const norch_tensor *h, const norch_tensor *c,
+                     const norch_tensor *weight, const norch_tensor *kept, const norch_tensor *cs) {
     NR_TRY(nr_check_real(l->op, h));
     NR_TRY(nr_check_real(l->op, kept));
     NR_TRY(nr_check_full_float(l->op, h));

@@ -2,8 +2,8 @@
  * weight packed (packed.h), as the convolutions of lower.c do. A product is a layer of its own: it reads and writes the
  * memory that it does alone.
  *
- * Products with one weight, such as those of the steps of a recurrent layer, and runs of one program take turns in which
- * columns come first: the caches still have what the product before used last. */
+ * Products with one weight, such as those of the steps of a recurrent layer, and runs of one program take turns in
+ * which columns come first: the caches still have what the product before used last. */
 #include <string.h>
 
 #include "../core/memory.h"

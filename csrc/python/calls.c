@@ -1,7 +1,7 @@
 /* calls: the public C API as builtin functions of Python. A builtin gets its arguments as an array of objects, and
  * converts each to the C type of the parameter, or raises an exception that names the call, what it expected and what
- * it got. make_calls.py generates the builtins from the prototypes of the public headers, into calls.inc; the functions here
- * convert. */
+ * it got. make_calls.py generates the builtins from the prototypes of the public headers, into calls.inc; the
+ * functions here convert. */
 #include <math.h>
 #include <string.h>
 

@@ -38,7 +38,7 @@ bool nr_note_write(norch_tensor *x, void *time);
 /* Lets view, made of base, share its version counter; on failure the view is released. */
 bool nr_share_version(norch_tensor *base, norch_tensor *view);
 
-/* ---- views: view_history.c ---------------------------------------------------------------------------------------- */
+/* ---- views: view_history.c --------------------------------------------------------------------------------------- */
 
 /* Takes x, a view, again from its base if the history of that has changed. */
 bool nr_refresh_view(norch_tensor *x);

@@ -1,5 +1,5 @@
-/* view_history: views as autograd knows them. The field `view` of a tensor that is a view tells its base, the steps that
- * lead to it, and the node of the base when it was taken (norch/autograd/view_history.py). */
+/* view_history: views as autograd knows them. The field `view` of a tensor that is a view tells its base, the steps
+ * that lead to it, and the node of the base when it was taken (norch/autograd/view_history.py). */
 #include <stddef.h>
 
 #include "calls.h"
