@@ -200,7 +200,7 @@ def _planned(
         count = (span + (step[i] - 1 if ceil_mode else 0)) // step[i] + 1
         if ceil_mode and (count - 1) * step[i] >= size + before[i]:
             count -= 1  # a window must not begin in the padding after x
-        if count < 1:
+        if count < 1 or not size:
             raise ShapeError(
                 f"{name}: a kernel of size {kernel[i]} does not fit size {size} with padding {before[i]}: shape {shape}"
             )

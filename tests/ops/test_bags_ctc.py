@@ -224,6 +224,11 @@ BAD: Any = [
     (lambda: F.embedding_bag(T[0], W, T[0]), ValueError, r"offsets must rise from 0 to at most 1, not \[1\]"),
     (lambda: F.embedding_bag(T, W, per_sample_weights=T), NotImplementedError, "are for mode 'sum', not 'mean'"),
     (lambda: F.embedding_bag(T, W, mode="sum", per_sample_weights=W), norch.ShapeError, r"\(3, 2\) for an input"),
+    (
+        lambda: F.embedding_bag(T, W, mode="sum", per_sample_weights=T.double()),
+        norch.DTypeError,
+        "float64 for a weight of",
+    ),
     (lambda: F.embedding_bag(T + 5, W), IndexError, "6"),
     (lambda: F.ctc_loss(P, T, [4, 5], [1, 1]), ValueError, r"input_lengths lie in 0 \.\.\. 4, not \[4, 5\]"),
     (lambda: F.ctc_loss(P, T, [4], [1, 1]), norch.ShapeError, "1 input_lengths and 2 target_lengths for a batch of 2"),

@@ -284,6 +284,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (lambda x: F.max_pool2d(x, 2, 0), ValueError, "stride 0"),
     (lambda x: F.max_pool2d(x, 2, padding=2), ValueError, "more than half of kernel size 2"),
     (lambda x: F.max_pool2d(x, 7), norch.ShapeError, "does not fit size 6"),
+    (lambda x: F.max_pool2d(x[:, :, :0], 2, padding=1), norch.ShapeError, "does not fit size 0"),  # of padding alone
     (lambda x: F.max_pool2d(x, (1, 2, 3)), norch.ShapeError, "1 or 2 numbers"),
     (lambda x: F.max_pool2d(x, 2.0), TypeError, "integers"),
     (lambda x: F.max_pool2d(x.bool(), 2), norch.DTypeError, "bool"),

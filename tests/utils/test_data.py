@@ -106,6 +106,8 @@ def test_subset_and_concat():
         both[5]
     with pytest.raises(ValueError):
         ConcatDataset([])
+    with pytest.raises(TypeError, match="use ChainDataset"):
+        ConcatDataset([Squares(2), IterableDataset()])
 
 
 def test_stack_and_chain():

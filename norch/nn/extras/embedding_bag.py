@@ -10,7 +10,7 @@ from ...autograd.halves import widened
 from ...autograd.outlive import outlive_writes
 from ...dtype import dtype as DType
 from ...dtype import int64
-from ...errors import ArgumentError, ShapeError, one_of
+from ...errors import ArgumentError, DTypeError, ShapeError, one_of
 from ...ops._checks import with_ndim
 from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
@@ -74,6 +74,9 @@ def embedding_bag(
     if per_sample_weights is not None and per_sample_weights.shape != tensor_of(input, "embedding_bag").shape:
         shapes = f"{tuple(per_sample_weights.shape)} for an input of shape {tuple(input.shape)}"
         raise ShapeError(f"embedding_bag: per_sample_weights of shape {shapes}")
+    if per_sample_weights is not None and per_sample_weights.dtype is not tensor_of(weight, "embedding_bag").dtype:
+        kinds = f"{per_sample_weights.dtype.name} for a weight of {weight.dtype.name}"
+        raise DTypeError(f"embedding_bag: per_sample_weights of {kinds}")
     x = tensor_of(input, "embedding_bag")
     if padding_idx is not None:
         padding_idx = padding_row(padding_idx, tensor_of(weight, "embedding_bag"), "embedding_bag")

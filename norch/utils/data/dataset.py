@@ -200,6 +200,8 @@ class ConcatDataset(Dataset[T_co]):
         self.datasets = list(datasets)
         if not self.datasets:
             raise ValueError("datasets should not be an empty iterable")
+        if any(isinstance(each, IterableDataset) for each in self.datasets):
+            raise TypeError("ConcatDataset: an iterable data set has no samples by number; use ChainDataset")
         self.cumulative_sizes = list(accumulate(len(each) for each in self.datasets))
 
     def __getitem__(self, index: int) -> Any:
