@@ -246,7 +246,9 @@ class ParameterList(_OfParameters):
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Adds items at the end."""
+        """Adds items at the end. TypeError for a tensor, whose rows would become parameters."""
+        if isinstance(values, Tensor):
+            raise TypeError(f"ParameterList: expected an iterable of items, not a {type(values).__name__}")
         for value in values:
             self.append(value)
         return self

@@ -72,6 +72,8 @@ def test_parameter_lists_and_dicts():
     many = nn.ParameterList([scale, norch.zeros(3)])
     many += [norch.ones(1)]
     assert many[0] is scale and isinstance(many[1], nn.Parameter) and len(many) == 3 and len(many[1:]) == 2
+    with pytest.raises(TypeError, match="an iterable of items, not a Parameter"):
+        many += scale
     many[1] = norch.ones(2, 3)
     assert [p.shape for p in many] == [(2,), (2, 3), (1,)] and list(many.state_dict()) == ["0", "1", "2"]
     assert "(1): Parameter containing: [norch.float32 of size 2x3]" in repr(many)

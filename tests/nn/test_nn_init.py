@@ -51,7 +51,7 @@ def test_init_gains_fans_and_errors(torch):
     assert warned[0].filename == __file__
 
 
-@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, 0.0, math.inf, -math.inf])
+@pytest.mark.parametrize("norm_type", [2.0, 1.0, 3.0, 0.0, math.inf, -math.inf, "inf"])
 def test_clip_grad_norm_matches_torch(torch, norm_type):
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in ((3, 2), (4,))]

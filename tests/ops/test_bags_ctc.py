@@ -231,6 +231,7 @@ BAD: Any = [
     ),
     (lambda: F.embedding_bag(T + 5, W), IndexError, "6"),
     (lambda: F.ctc_loss(P, T, [4, 5], [1, 1]), ValueError, r"input_lengths lie in 0 \.\.\. 4, not \[4, 5\]"),
+    (lambda: F.ctc_loss(P, T, [4.5, 4], [1, 1]), norch.DTypeError, "lengths are integers, not float32"),
     (lambda: F.ctc_loss(P, T, [4], [1, 1]), norch.ShapeError, "1 input_lengths and 2 target_lengths for a batch of 2"),
     (lambda: F.ctc_loss(P, T, [4, 4], [1, 2]), norch.ShapeError, r"targets of shape \(2, 1\) for .* \[1, 2\]"),
     (lambda: F.ctc_loss(P, T[:, 0], [4, 4], [1, 2]), norch.ShapeError, r"2 targets for target_lengths \[1, 2\]"),

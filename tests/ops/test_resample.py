@@ -275,3 +275,13 @@ def test_an_infinite_pixel_beyond_the_taps_is_not_read() -> None:
     image[0, 0, 0, 7] = math.inf
     small = F.interpolate(image, (4, 4), mode="bilinear", antialias=True)
     assert small[..., :2].isfinite().all() and not small[0, 0, 0, 3].isfinite()
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest-exact"])
+def test_the_last_place_of_an_axis_that_float32_rounds_up(mode: str) -> None:
+    x = norch.zeros(1, 1, 2**24 + 4)
+    x[0, 0, -1] = 7.0
+    if mode == "linear":
+        assert F.interpolate(x, size=2, mode=mode, align_corners=True).tolist() == [[[0.0, 7.0]]]
+    else:
+        assert F.interpolate(x, size=2**24 + 4, mode=mode)[0, 0, -1].item() == 7.0

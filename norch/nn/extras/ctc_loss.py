@@ -12,7 +12,7 @@ from ...autograd.derivative import derivative
 from ...autograd.grad_mode import mode, no_grad
 from ...autograd.record import is_recorded, record
 from ...dtype import float32, float64, int64
-from ...errors import ArgumentError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._entry import composed
 from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
@@ -161,7 +161,10 @@ def _numbers(lengths: Tensor | Sequence[int]) -> list[int]:
     """Lengths as a list; those in a tensor are read."""
     if isinstance(lengths, (list, tuple)) and all(type(n) is int for n in lengths):
         return list(lengths)
-    return as_tensor(lengths, dtype=int64).reshape(-1).tolist()
+    read = as_tensor(lengths)
+    if read.numel() and read.dtype.kind not in "iu":
+        raise DTypeError(f"ctc_loss: lengths are integers, not {read.dtype.name}")
+    return read.to(int64).reshape(-1).tolist()
 
 
 def _labels(targets: Tensor, sizes: list[int], longest: int, unbatched: bool) -> Tensor:

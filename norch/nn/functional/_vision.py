@@ -136,14 +136,16 @@ def _sources(old: int, new: int, ratio: float, mode: str, align: bool, dtype: An
     index = arange(new, dtype=dtype, device=device)
     if mode.startswith("nearest"):
         source = ((index + 0.5 if mode == "nearest-exact" else index) * ratio).floor().clamp(max=old - 1)
-        return source.to(int64).unsqueeze(0), ones_like(index).unsqueeze(0)
+        source = source.to(int64).clamp(max=old - 1)  # old - 1 as a float may be rounded up
+        return source.unsqueeze(0), ones_like(index).unsqueeze(0)
     source = index * ((old - 1) / (new - 1) if new > 1 else 0.0) if align else (index + 0.5) * ratio - 0.5
     source = source if mode == "bicubic" else source.clamp(min=0)
     below = source.floor()
     t = source - below
     weights = (1 - t, t) if mode != "bicubic" else cubic_weights(t)
     first = 0 if mode != "bicubic" else -1
-    places = stack([(below + (first + k)).clamp(0, old - 1).to(int64) for k in range(len(weights))])
+    whole = below.clamp(-1, old).to(int64)  # floats round the places in large inputs
+    places = stack([(whole + (first + k)).clamp(0, old - 1) for k in range(len(weights))])
     return places, stack(weights)
 
 

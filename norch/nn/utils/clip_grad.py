@@ -41,8 +41,13 @@ def get_total_norm(
     tensor(5.)
     """
     with no_grad():
-        total, dtype = _norm(_listed(tensors, "get_total_norm"), norm_type, error_if_nonfinite)
+        total, dtype = _norm(_listed(tensors, "get_total_norm"), _order(norm_type), error_if_nonfinite)
         return total.to(dtype)
+
+
+def _order(norm_type: Any) -> Any:
+    """norm_type as a number; it may be a str such as "inf"."""
+    return float(norm_type) if isinstance(norm_type, str) else norm_type
 
 
 def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool) -> tuple[Tensor, DType]:
@@ -96,8 +101,9 @@ def clip_grad_norm_(
     listed = _listed(parameters, "clip_grad_norm_")
     with no_grad():
         max_norm = max_norm.detach() if isinstance(max_norm, Tensor) else max_norm
-        check_numbers("clip_grad_norm_", max_norm=max_norm, norm_type=norm_type)
-        total, dtype = _norm(_gradients(listed), norm_type, error_if_nonfinite)
+        order = _order(norm_type)
+        check_numbers("clip_grad_norm_", max_norm=max_norm, norm_type=order)
+        total, dtype = _norm(_gradients(listed), order, error_if_nonfinite)
         _scale(listed, max_norm, total)
         return total.to(dtype)
 
