@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from .._binding.library import lib
-from .._package.typing import Any, Array, Tensor
+from .._package.typing import TYPE_CHECKING, Any, Array, Tensor
 from ..autograd.grad_mode import is_grad_enabled
 from ..errors import ArgumentError, BoundsError, DTypeError, Error
 from ..ops._deferred import DeferredMethod
@@ -160,10 +160,13 @@ class ProtocolMethods(Handle):
             return format(self.item(), spec)
         return object.__format__(self, spec) if spec else repr(self)
 
-    def __repr__(self) -> str:
-        from .representation import text  # lazy: programs that print no tensor need not import it
+    if not TYPE_CHECKING:  # mypy drops the names of arguments of such methods, so overrides would not fit
 
-        return text(self)
+        def __repr__(self, *, tensor_contents: str | None = None) -> str:
+            """tensor_contents: what stands in place of the elements, for subclasses."""
+            from .representation import text  # lazy: programs that print no tensor need not import it
+
+            return text(self, tensor_contents)
 
 
 def is_nonzero(input: Tensor) -> bool:

@@ -62,14 +62,18 @@ def set_printoptions(
     SCIENTIFIC = sci_mode
 
 
-def text(x: Any) -> str:
-    """The repr of a tensor, which begins with the name of its class where that is a subclass."""
+def text(x: Any, contents: str | None = None) -> str:
+    """The repr of a tensor, which begins with the name of its class where that is a subclass. contents: what stands in
+    place of the elements."""
     kind = type(x).__name__
     prefix = "tensor(" if kind in ("Tensor", "Parameter") else f"{kind}("
     notes = _notes(x)
-    plain = x.detach()
-    body = "..." if x.is_meta else "[]" if x.numel() == 0 else _body(plain, len(prefix))
-    return _joined(prefix + body, notes)
+    if contents is not None:
+        body = contents
+    else:
+        body = "..." if x.is_meta else "[]" if x.numel() == 0 else _body(x.detach(), len(prefix))
+    shown = _joined(prefix + body, notes)
+    return f"Parameter({shown})" if getattr(x, "_is_param", False) else shown
 
 
 def nested(prefix: str, x: Any) -> str:

@@ -225,7 +225,7 @@ class Module(StateDict):
             raise KeyError(f"attribute {name!r} already exists")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Parameter):
+        if isinstance(value, Tensor) and type(value) is not Tensor and isinstance(value, Parameter):
             self._bind("_parameters", name, value)
         elif isinstance(value, Module):
             if name in self.__dict__.get("_parameters", ()):

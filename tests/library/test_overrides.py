@@ -137,6 +137,52 @@ def test_results_keep_the_class_and_the_graph() -> None:
     assert (type(whole), tuple(whole.shape), whole.dtype) == (Kept, (2, 3), norch.int64)
 
 
+def test_a_parameter_keeps_the_class() -> None:
+    """It is of the subclass, has a mark, and is trained, moved, copied and saved as others."""
+    layer = nn.Linear(3, 1, bias=False)
+    layer.weight = nn.Parameter(norch.full((1, 3), 0.5).as_subclass(Kept))  # type: ignore[assignment]
+    assert isinstance(layer.weight, nn.Parameter)
+    assert isinstance(layer.weight, Kept)
+    assert list(dict(layer.named_parameters())) == ["weight"]
+    norch.optim.SGD(layer.parameters(), lr=1.0).step(lambda: layer(norch.ones(1, 3)).sum().backward())
+    assert type(layer.weight) is Kept
+    assert layer.weight.tolist() == [[-0.5, -0.5, -0.5]]
+    layer.double()
+    copied = copy.deepcopy(layer)
+    for weight in (layer.weight, copied.weight):
+        assert (type(weight), weight.dtype, weight.requires_grad) == (Kept, norch.float64, True)
+        assert isinstance(weight, nn.Parameter)
+    assert repr(layer.weight).startswith("Parameter(Kept([[-0.5000")
+    assert type(layer.state_dict()["weight"]) is Kept
+    plain = nn.Linear(3, 1, bias=False)
+    plain.load_state_dict(layer.state_dict())
+    assert type(plain.weight) is nn.Parameter
+    plain.load_state_dict(layer.state_dict(), assign=True)
+    assert type(plain.weight) is Kept
+
+    class Own(nn.Parameter):
+        pass
+
+    assert type(Own(norch.ones(1))) is Own
+    for x in (layer.weight, nn.Parameter(norch.ones(1)), norch.ones(1)):
+        assert not isinstance(x, Own)
+    assert not isinstance(norch.ones(1), nn.Parameter)
+
+    class Plain(norch.Tensor):
+        def detach(self) -> Any:
+            return super().detach().as_subclass(norch.Tensor)
+
+    with pytest.raises(RuntimeError, match=r"detach\(\) of Plain must give the same class, not Tensor"):
+        nn.Parameter(norch.ones(1).as_subclass(Plain))
+
+
+def test_a_repr_with_other_contents() -> None:
+    x = norch.ones(2, requires_grad=True)
+    assert x.__repr__(tensor_contents="abc") == "tensor(abc, requires_grad=True)"
+    assert Kept([1.0]).__repr__(tensor_contents="abc") == "Kept(abc)"
+    assert nn.Parameter(x).__repr__(tensor_contents="a").endswith("tensor(a, requires_grad=True)")
+
+
 @pytest.mark.parametrize("layer", ["ReLU", "Sigmoid", "Tanh", "Flatten", "GELU", "SiLU", "Identity", "Softplus"])
 def test_results_of_layers_keep_the_class(layer: str) -> None:
     seen = []

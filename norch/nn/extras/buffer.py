@@ -6,17 +6,10 @@ from typing import Any
 
 from ...ops.create import empty
 from ...tensor import Tensor
+from ..parameter import Marked
 
 
-class _Marked(type(Tensor)):  # type: ignore[misc]
-    """The class of Buffer, of which every tensor with the mark is an instance."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        marked = cls is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
-        return marked or super().__instancecheck__(instance)
-
-
-class Buffer(Tensor, metaclass=_Marked):
+class Buffer(Tensor, metaclass=Marked):
     """A buffer of a Module: `self.mean = Buffer(data)` is `self.register_buffer("mean", data)`. It is a plain tensor
     that shares the memory of data and has a mark that isinstance() looks for.
 
@@ -29,6 +22,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """
 
     __slots__ = ()
+    _mark = "_is_buffer"
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is not None and not isinstance(data, Tensor):
