@@ -93,6 +93,9 @@ def test_gradient(torch: Any, edge_order: int) -> None:
     for one, other in zip(*results, strict=True):
         assert_close(one, norch.tensor(other.numpy()))
     assert norch.gradient(norch.tensor([0, 1, 4]))[0].tolist() == [1.0, 2.0, 3.0]
+    for dtype in ("float16", "float32", "int64"):
+        x, at = norch.tensor([0, 1, 4], dtype=getattr(norch, dtype)), norch.tensor([0.0, 1.0, 3.0], dtype=norch.float64)
+        assert norch.gradient(x, spacing=[at])[0].dtype is norch.float64
     w = norch.tensor(values[:, 0, 0], requires_grad=True)
     assert gradcheck(lambda w: norch.gradient(w, edge_order=edge_order)[0].square(), (w,))
     assert gradgradcheck(lambda w: norch.gradient(w, edge_order=edge_order)[0].pow(3), (w,))

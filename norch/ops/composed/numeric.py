@@ -116,7 +116,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
 
     spacing: the distance of the samples, or one for each axis, or their coordinates, a vector for each axis. Inside,
     the error is of second order in the distances, also where these differ (Fornberg 1988); at the edges it is of
-    edge_order, 1 or 2. Integers become floats.
+    edge_order, 1 or 2. Integers become floats; coordinates of a wider dtype give results of that dtype.
 
     >>> norch.gradient(norch.tensor([0.0, 1.0, 4.0, 9.0]))
     (tensor([1., 2., 4., 5.]),)
@@ -159,5 +159,7 @@ def _steps(spacing: Any, n: int, axis: int, like: Any) -> Any:
         return like.new_ones(n - 1) * spacing
     if tuple(spacing.shape) != (n,):
         raise ShapeError(f"gradient: coordinates of shape {tuple(spacing.shape)} for {n} samples along axis {axis}")
-    places = spacing.detach().to(like.dtype)
+    places = spacing.detach()
+    if not (places.is_floating_point() or places.is_complex()):
+        places = places.to(like.dtype)
     return places[1:] - places[:-1]

@@ -53,6 +53,9 @@ def cond(input: Tensor, p: Any = None) -> Tensor:
             return A.real.new_zeros(A.shape[:-2])
         S = svdvals(A)
         return S[..., -1] / S[..., 0] if p == -2 else S[..., 0] / S[..., -1]
+    if p == "nuc":  # as the singular values of the inverse, which singular matrices lack
+        S = svdvals(square(A, "cond"))
+        return S.sum(-1) * S.reciprocal().sum(-1)
     inverse, info = inv_ex(square(A, "cond"))
     condition = matrix_norm(A, p) * matrix_norm(inverse, p)
     return condition.where(info == 0, math.inf)
