@@ -271,8 +271,8 @@ _DRIVERS = {None: "gelsy", "gels": "gelsy", "gelsy": "gelsy", "gelsd": "gelsd", 
 @autocast("float32 -")
 def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None) -> lstsq_result:
     """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A = input (..., M,
-    N), B = b (..., M, K) or (..., M), the squares of that norm per column (for M > N and full rank, else empty), the
-    rank of A, and its singular values with driver "gelsd" or "gelss" (else empty).
+    N), B = b (..., M, K) or (..., M), the squares of that norm, (..., K) or (..., 1) (for M > N and full rank, else
+    empty), the rank of A, and its singular values with driver "gelsd" or "gelss" (else empty).
 
     driver names LAPACK's method: "gelsy" (default), "gelsd", "gelss", or "gels", which gives no rank. Singular values
     up to rcond times the largest count as 0. The derivative is that of pinv(A) B. LinAlgError for NaN and
@@ -311,4 +311,4 @@ def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str |
     residuals = (residuals.abs() if residuals.is_complex() else residuals).square().sum(-2) if full else none
     rank = rank if driver != "gels" else rank.new_empty(0)
     values = values if driver in ("gelsd", "gelss") else none
-    return lstsq_result(X[..., 0] if vector else X, residuals[..., 0] if vector and full else residuals, rank, values)
+    return lstsq_result(X[..., 0] if vector else X, residuals, rank, values)
