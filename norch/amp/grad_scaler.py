@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable
+from enum import Enum
 from typing import Any
 
 from .._package.exports import publish
@@ -19,16 +21,21 @@ from ..ops.pointwise import isfinite, where
 from ..optim import Optimizer
 from ..tensor import Tensor
 
-__all__ = ["GradScaler"]
+__all__ = ["GradScaler", "OptState"]
 
 
-class _Progress:
-    """How far an optimizer is in this iteration, and for each device of its gradients whether one is inf or NaN, as a
-    float32 on the device."""
+class OptState(Enum):
+    """How far an optimizer is in this iteration."""
 
-    def __init__(self) -> None:
-        self.unscaled = self.stepped = False
-        self.found: dict[Device, Tensor] = {}
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """The state of an optimizer at the start of an iteration: its stage, and for each device of its gradients whether
+    one is inf or NaN, as a float32 on the device."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
@@ -79,15 +86,13 @@ class GradScaler:
         # On the device of the first loss: the scale, and the steps since it changed or one was skipped
         self._scale: Tensor | None = None
         self._growth_tracker: Tensor | None = None
-        self._progress: dict[int, _Progress] = {}  # by the id() of optimizers
+        # By the id() of optimizers
+        self._per_optimizer_states: dict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
 
     def _started(self, name: str) -> tuple[Tensor, Tensor]:
         if self._scale is None or self._growth_tracker is None:
             raise Error(f"GradScaler.{name}: nothing was scaled yet; call scale(loss).backward() first")
         return self._scale, self._growth_tracker
-
-    def _of(self, optimizer: Optimizer) -> _Progress:
-        return self._progress.setdefault(id(optimizer), _Progress())
 
     # ---- an iteration --------------------------------------------------------------------------------------------
 
@@ -114,25 +119,36 @@ class GradScaler:
         if not self._enabled:
             return
         scale, _ = self._started("unscale_")
-        progress = self._of(optimizer)
-        if progress.unscaled:
-            done = "step" if progress.stepped else "unscale_"
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is not OptState.READY:
+            done = "step" if state["stage"] is OptState.STEPPED else "unscale_"
             raise Error(f"GradScaler.unscale_: {done}() has been called for this optimizer since the last update()")
+        with no_grad():
+            inverse = scale.double().reciprocal().float()
+            none_found = full((), 0.0, dtype=float32, device=scale.device)
+            state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, none_found, False)
+        state["stage"] = OptState.UNSCALED
+
+    def _unscale_grads_(
+        self, optimizer: Optimizer, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
+    ) -> dict[Device, Tensor]:
+        """Multiplies the gradients by inv_scale. For each of their devices, whether one is inf or NaN: found_inf or
+        1."""
         by_device: dict[Device, list[Tensor]] = {}
         for group in optimizer.param_groups:
             for param in group["params"]:
                 if (grad := param.grad) is not None:
-                    if grad.dtype is float16:
+                    if grad.dtype is float16 and not allow_fp16:
                         raise DTypeError("GradScaler.unscale_: gradients in float16 cannot be unscaled")
                     by_device.setdefault(grad.device, []).append(grad)
+        found = {}
         with no_grad():
-            inverse = scale.double().reciprocal().float()
             for device, grads in by_device.items():
-                progress.found[device] = _found_inf(grads)
-                on_device = inverse.to(device)
+                found[device] = _found_inf(grads).maximum(found_inf.to(device))
+                on_device = inv_scale.to(device)
                 for grad in grads:
                     grad.mul_(on_device)
-        progress.unscaled = True
+        return found
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """unscale_(optimizer), unless that was done, and optimizer.step(*args, **kwargs), unless a gradient is inf or
@@ -142,18 +158,22 @@ class GradScaler:
         if "closure" in kwargs:
             raise Error("GradScaler.step: a closure cannot be scaled")
         self._started("step")
-        progress = self._of(optimizer)
-        if progress.stepped:
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.STEPPED:
             raise Error("GradScaler.step: step() has been called for this optimizer since the last update()")
-        if not progress.unscaled:
+        if state["stage"] is OptState.READY:
             self.unscale_(optimizer)
-        if not progress.found:
+        if not state["found_inf_per_device"]:
             raise Error("GradScaler.step: no parameter of this optimizer has a gradient")
-        result = None
-        if not any(found.item() for found in progress.found.values()):
-            result = optimizer.step(*args, **kwargs)
-        progress.stepped = True
+        result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
+        state["stage"] = OptState.STEPPED
         return result
+
+    def _maybe_opt_step(self, optimizer: Optimizer, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """optimizer.step(), unless a gradient is inf or NaN."""
+        if any(found.item() for found in optimizer_state["found_inf_per_device"].values()):
+            return None
+        return optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """The scale of the next iteration, after step() of all optimizers; new_scale, a number or a tensor of one
@@ -171,13 +191,12 @@ class GradScaler:
             elif new_scale is not None:
                 scale.fill_(new_scale)
             else:
-                flags = [
-                    each.to(scale.device) for progress in self._progress.values() for each in progress.found.values()
-                ]
+                found = [state["found_inf_per_device"] for state in self._per_optimizer_states.values()]
+                flags = [flag.to(scale.device) for flags_of_one in found for flag in flags_of_one.values()]
                 if not flags:
                     raise Error("GradScaler.update: no gradient was checked since the last update(); call step() first")
                 self._adapt(scale, tracker, stack(flags).sum() != 0)
-        self._progress = {}
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     def _adapt(self, scale: Tensor, tracker: Tensor, skipped: Tensor) -> None:
         """All on the device: nothing waits for it."""
@@ -257,7 +276,7 @@ class GradScaler:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and pickle: between iterations only, as it knows optimizers by their place in memory."""
-        if self._progress:
+        if self._per_optimizer_states:
             raise Error("GradScaler: copy or pickle it after update(), or before the iteration")
         now = {"_init_scale": self.get_scale(), "_init_growth_tracker": self._get_growth_tracker()}
         return self.__dict__ | now | {"_scale": None, "_growth_tracker": None}

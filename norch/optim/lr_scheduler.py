@@ -78,6 +78,8 @@ class StepLR(LRScheduler):
     0.25
     """
 
+    _has_closed_form = True
+
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         check_positive(self, step_size=step_size)
         self.step_size = step_size
@@ -99,6 +101,8 @@ class MultiStepLR(LRScheduler):
     >>> schedule.get_last_lr()
     [0.1]
     """
+
+    _has_closed_form = True
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -123,6 +127,8 @@ class ExponentialLR(LRScheduler):
     [0.25]
     """
 
+    _has_closed_form = True
+
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -143,6 +149,8 @@ class LinearLR(LRScheduler):
     >>> schedule.get_last_lr()
     [0.75]
     """
+
+    _has_closed_form = True
 
     def __init__(
         self,
@@ -175,6 +183,8 @@ class ConstantLR(LRScheduler):
     [0.5]
     """
 
+    _has_closed_form = True
+
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
             raise ArgumentError(f"ConstantLR: factor {factor} is not between 0 and 1")
@@ -197,6 +207,8 @@ class PolynomialLR(LRScheduler):
     [0.5]
     """
 
+    _has_closed_form = True
+
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         check_positive(self, total_iters=total_iters)
         self.total_iters, self.power = total_iters, power
@@ -218,6 +230,8 @@ class CosineAnnealingLR(LRScheduler):
     >>> schedule.get_last_lr()
     [0.5]
     """
+
+    _has_closed_form = True
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         check_positive(self, T_max=T_max)
@@ -330,9 +344,14 @@ class ReduceLROnPlateau(LRScheduler):
         self.mode, self.threshold_mode, self.cooldown, self.eps = mode, threshold_mode, cooldown, eps
         self.min_lrs = numbers(optimizer, min_lr)
         self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else self.min_lrs[0]
-        self.best = math.inf if mode == "min" else -math.inf
-        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self.last_epoch = 0
         self._last_lr = self._present_rates()
+        self._reset()
+
+    def _reset(self) -> None:
+        """Forgets the best metrics and the bad epochs."""
+        self.best = math.inf if self.mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = 0
 
     @property
     def in_cooldown(self) -> bool:
@@ -351,24 +370,33 @@ class ReduceLROnPlateau(LRScheduler):
                 raise ValueError(f"ReduceLROnPlateau: min_lr has {len(self.min_lrs)} values for {len(groups)} groups")
             self.min_lrs = [self.default_min_lr] * len(groups)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        sign = 1 if self.mode == "min" else -1
-        relative = self.threshold_mode == "rel"
-        bound = self.best * (1 - sign * self.threshold) if relative else self.best - sign * self.threshold
-        if sign * now < sign * bound:
+        if self._is_better(now, self.best):
             self.best, self.num_bad_epochs = now, 0
         else:
             self.num_bad_epochs += 1
         if self.in_cooldown:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
-        rates = [group["lr"] for group in groups]
         if self.num_bad_epochs > self.patience:
+            self._reduce_lr(self.last_epoch)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-            for index, least in enumerate(self.min_lrs):
-                present = float(rates[index])
-                rate = max(present * self.factor, least)
-                if present - rate > self.eps:
-                    rates[index] = rate
+        self._last_lr = self._present_rates()
+
+    def _is_better(self, metrics: float, best: float) -> bool:
+        """Whether metrics exceed the best by the threshold."""
+        sign = 1 if self.mode == "min" else -1
+        relative = self.threshold_mode == "rel"
+        bound = best * (1 - sign * self.threshold) if relative else best - sign * self.threshold
+        return sign * metrics < sign * bound
+
+    def _reduce_lr(self, epoch: int) -> None:
+        """Reduces the rates after too many bad epochs."""
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        for index, least in enumerate(self.min_lrs):
+            present = float(rates[index])
+            rate = max(present * self.factor, least)
+            if present - rate > self.eps:
+                rates[index] = rate
         self._write(rates)
 
 

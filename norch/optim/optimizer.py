@@ -155,9 +155,12 @@ class Optimizer:
         return {name: value for name, value in self.__dict__.items() if name not in ("_hyper", "_hooks", "step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Takes over a pickled state, or the "state" and "param_groups" that load_state_dict() prepared. Subclasses
+        extend it, for instance to fill in options that older files lack."""
         self.__dict__.update(state)
         self._hyper = []
-        self._hooks = defaultdict(OrderedDict)
+        if "_hooks" not in self.__dict__:
+            self._hooks = defaultdict(OrderedDict)
         self._enlist()
 
     def _check_options(self, group: dict[str, Any]) -> None:
@@ -322,11 +325,11 @@ class Optimizer:
         ]
         for group in fresh:
             self._check_options(group)
-        self.state = state
         for ours, group in zip(self.param_groups, fresh, strict=True):
             # Schedules refer to these dicts, so the objects must stay.
             ours.clear()
             ours.update(group)
+        self.__setstate__({"state": state, "param_groups": self.param_groups})
         for hook in list(self._hooks["load done"].values()):
             hook(self)
 

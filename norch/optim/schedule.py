@@ -53,6 +53,7 @@ class LRScheduler:
     eta_min = 0.0  # the rate for factor 0
     _needs_metrics = False  # whether step() takes an argument
     _takes_epochs = False  # whether step(epoch) is a usual call
+    _has_closed_form = False  # whether step(epoch) computes rates without get_lr(), though a subclass overrides it
     _is_initial = False  # whether the constructor is taking its step
     _get_lr_called_within_step = False
 
@@ -149,9 +150,8 @@ class LRScheduler:
         groups, before = self.optimizer.param_groups, self.last_epoch
         self.last_epoch = before + 1 if epoch is None else epoch
         overridden = type(self).get_lr is not LRScheduler.get_lr
-        closed = epoch is not None and (
-            not overridden or type(self)._get_closed_form_lr is not LRScheduler._get_closed_form_lr
-        )
+        has_form = self._has_closed_form or type(self)._get_closed_form_lr is not LRScheduler._get_closed_form_lr
+        closed = epoch is not None and (has_form or not overridden)
         self._get_lr_called_within_step = True
         try:
             rates = self._get_closed_form_lr() if closed else self.get_lr()

@@ -50,7 +50,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         since, length = self._place(epoch)
         return (1 + math.cos(math.pi * since / length)) / 2
 
-    def _get_closed_form_lr(self) -> list[float]:
+    def get_lr(self) -> list[float]:
+        self._warn_outside_step()
         factor = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * factor for base in self.base_lrs]
 

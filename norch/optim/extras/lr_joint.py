@@ -43,7 +43,10 @@ class _Several(LRScheduler):
 
     def _load(self, state: dict[str, Any]) -> None:
         for schedule, its in zip(self._schedulers, state["_schedulers"], strict=True):
-            schedule._load(its)
+            if type(schedule).load_state_dict is LRScheduler.load_state_dict:
+                schedule._load(its)  # the rates are written once, for all parts
+            else:
+                schedule.load_state_dict(its)
         super()._load({**state, "_schedulers": self._schedulers})
 
 
