@@ -73,8 +73,8 @@ class ComposeTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         event = self.domain.event_dim
         total = x.new_zeros(()) if self.parts else x.new_zeros(x.shape)
-        for part in self.parts:
-            image = part(x)
+        for index, part in enumerate(self.parts, 1):
+            image = part(x) if index < len(self.parts) else y
             total = total + sum_rightmost(part.log_abs_det_jacobian(x, image), event - part.domain.event_dim)
             event += part.codomain.event_dim - part.domain.event_dim
             x = image

@@ -30,6 +30,7 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample, has_enumerate_support = True, False
+    _samples_apart = True
     _to_probs = staticmethod(lambda logits: clamp_probs(logits.sigmoid()))
     _to_logits = staticmethod(Tensor.logit)
 

@@ -36,6 +36,8 @@ class Distribution(ComputesWide):
 
     arg_constraints: dict[str, Constraint] = {}
     has_rsample = False
+    # Whether sample() ignores the rsample() of a class of the user, which may call sample() in turn
+    _samples_apart: ClassVar[bool] = False
     has_enumerate_support = False
     _validate_args = True  # the default for all instances
 
@@ -119,7 +121,7 @@ class Distribution(ComputesWide):
     def sample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         """Draws (sample_shape, batch_shape, event_shape) without a derivative."""
         with no_grad():
-            return self.rsample(sample_shape)
+            return (self._declared if self._samples_apart else type(self)).rsample(self, sample_shape)
 
     def sample_n(self, n: int) -> Tensor:
         """sample((n,)), the older name."""

@@ -19,6 +19,8 @@ class Gumbel(LocationScale):
     tensor(0.5772)
     """
 
+    _samples_apart = True
+
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant

@@ -46,6 +46,7 @@ class Normal(LocationScale, ExponentialFamily):
     norch.Size([3, 2])
     """
 
+    _samples_apart = True
     _mean_carrier_measure = 0.0
 
     @property
@@ -62,7 +63,7 @@ class Normal(LocationScale, ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale.square()
+        return self.stddev.square()
 
     def rsample(self, sample_shape: Iterable[int] = ()) -> Tensor:
         noise = self._noise(randn, self._extended_shape(sample_shape))

@@ -22,6 +22,7 @@ class Pareto(Distribution):
 
     arg_constraints = {"scale": constraints.positive, "alpha": constraints.positive}
     has_rsample = True
+    _samples_apart = True
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
