@@ -36,7 +36,7 @@ class _Run(Linearized):
         positions = argnums if isinstance(argnums, tuple) else (argnums,)
         for i in positions:
             if not isinstance(i, int) or not -len(args) <= i < len(args):
-                raise ValueError(f"{name}: argnums {argnums!r} for {len(args)} positional arguments")
+                raise ArgumentError(f"{name}: argnums {argnums!r} for {len(args)} positional arguments")
         if not leaves([args[i] for i in positions]):
             raise TypeError(f"{name}: argument {positions[0]} holds no tensor")
         super().__init__(name, func, args, kwargs, positions, has_aux=has_aux, **more)
@@ -366,10 +366,12 @@ def _replaced_tensors(
         raise TypeError(f"functional_call: expected a module, not {type(module).__name__}")
     is_one = isinstance(parameters_and_buffers, dict)
     tensors = parameters_and_buffers if is_one else _merged(parameters_and_buffers)
-    held = {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
+    held = {}
+    if tie_weights or strict:  # modules that contain themselves have endless names
+        held = {
+            **dict(module.named_parameters(remove_duplicate=False)),
+            **dict(module.named_buffers(remove_duplicate=False)),
+        }
     replaced = _with_tied(tensors, held) if tie_weights else dict(tensors)
     if strict and replaced.keys() != held.keys():
         unknown, absent = sorted(replaced.keys() - held.keys()), sorted(held.keys() - replaced.keys())

@@ -288,6 +288,9 @@ def test_functional_call_of_attributes() -> None:
     with pytest.raises(TypeError, match="float"):
         func.functional_call(model, {"layer.weight": 1.0}, x)
     assert model.layer.weight.shape == (1, 2)
+    model.layer.whole = model  # a name leads around
+    given = {"layer.whole.layer.weight": of([[1.0, 1.0]])}
+    assert func.functional_call(model, given, x, tie_weights=False)[0].tolist() == [[6]]
 
 
 MAPS: Any = {  # name: (what is mapped, shapes of its arguments, how)
