@@ -117,7 +117,8 @@ def _parameters(transform: object) -> dict[str, Any]:
 
 def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:
     return a.keys() == b.keys() and all(
-        holds(x == b[key]) if isinstance(x, Tensor) else x == b[key] for key, x in a.items()
+        holds(x == b[key]) if isinstance(x, Tensor) or isinstance(b[key], Tensor) else x == b[key]
+        for key, x in a.items()
     )
 
 

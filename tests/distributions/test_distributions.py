@@ -306,6 +306,12 @@ def test_a_transform_with_a_cache_inverts_what_it_made(torch: Any) -> None:
         assert squashed.log_prob(squashed.rsample()).isfinite().all()
         assert squashed.log_prob(squashed.sample()).isfinite().all()
         two = lib.AffineTransform(0.0, 2.0, cache_size=1)
+        wide = lib.AffineTransform(t.zeros(3), 2.0)
+        assert (
+            two == wide == two
+            and wide != lib.AffineTransform(t.arange(3.0), 2.0)
+            and lib.AffineTransform(1.0, 2.0) != wide
+        )
         assert two == lib.AffineTransform(0.0, 2.0) and lib.ComposeTransform([two], cache_size=1)(x)[1] == 1
 
         class Cube(lib.transforms.Transform):
