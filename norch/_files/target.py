@@ -26,6 +26,8 @@ def write(parts: Parts, f: Any) -> None:
             _detach(buffered)
     elif hasattr(f, "write"):
         parts.write_to(f)
+        if hasattr(f, "flush"):  # the program may read the file by its name while it is open
+            f.flush()
     else:
         _write_at(parts, os.path.realpath(os.fsdecode(f)))
 

@@ -352,3 +352,11 @@ def test_a_whole_model_under_safe_globals(tmp_path):
         norch.load(path)
     with norch.serialization.safe_globals([*classes, (norch.nn.Linear, "torch.nn.modules.linear.Linear")]):
         assert [name for name, _ in norch.load(path).named_children()] == ["rnn", "head"]
+
+
+@pytest.mark.parametrize("kind", ["norch", "torch"])
+def test_an_open_file_can_be_read_by_its_name(tmp_path, kind):
+    """What was written lies in no buffer of the file."""
+    with open(path := tmp_path / "open.pt", "wb") as file:
+        norch.save({"x": norch.arange(3)}, file, format=kind)
+        assert norch.load(path)["x"].tolist() == [0, 1, 2]
