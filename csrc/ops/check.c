@@ -8,7 +8,7 @@
 #include "ops.h"
 
 static const char *const texts[] = {
-    [NORCH_CHECK_PROBABILITIES] = "binary_cross_entropy: all elements of input must lie between 0 and 1",
+    [NORCH_CHECK_PROBABILITIES] = "binary_cross_entropy: all elements of input and target must lie between 0 and 1",
     [NORCH_CHECK_QUANTILE] = "quantile: q lies in [0, 1]",
     [NORCH_CHECK_NANQUANTILE] = "nanquantile: q lies in [0, 1]",
     [NORCH_CHECK_VARIANCES] = "gaussian_nll_loss: var has negative numbers",

@@ -108,6 +108,8 @@ def test_binary_cross_entropy_at_its_ends():
     for bad in (1.5, -0.1, math.nan):
         with pytest.raises(norch.ArgumentError, match="between 0 and 1"):
             F.binary_cross_entropy(norch.tensor([bad]), norch.ones(1))
+        with pytest.raises(norch.ArgumentError, match="input and target must lie between 0 and 1"):
+            F.binary_cross_entropy(norch.full((1,), 0.5), norch.tensor([bad]))
     with pytest.raises(norch.ShapeError, match="binary_cross_entropy"):
         nn.BCELoss()(norch.ones(2), norch.ones(2, 1))
 

@@ -295,7 +295,7 @@ def test_integer_divisors_and_conditions_are_checked_in_replays():
     assert captured.program.graphs() == [list(range(len(captured.program)))]
     for wrong, error, message in [
         ({"divisor": 0}, ZeroDivisionError, "integer division by zero"),
-        ({"p": 1.5}, ValueError, "binary_cross_entropy: all elements of input must lie between 0 and 1"),
+        ({"p": 1.5}, ValueError, "binary_cross_entropy: all elements of input and target must lie between 0 and 1"),
     ]:
         with pytest.raises(error, match=message):
             take(*arguments(**wrong))

@@ -200,14 +200,15 @@ def binary_cross_entropy(
     """-(target * log(input) + (1 - target) * log(1 - input)) for probabilities, with each log clamped to at least -100.
     binary_cross_entropy_with_logits() is more accurate: it takes the argument of the sigmoid.
 
-    input, target: the same shape, ShapeError otherwise; weight broadcasts to it. ArgumentError for an input outside
-    [0, 1].
+    input, target: the same shape, ShapeError otherwise; weight broadcasts to it. ArgumentError for an input or a target
+    outside [0, 1].
 
     >>> norch.nn.functional.binary_cross_entropy(norch.tensor([0.5, 0.5]), norch.tensor([1.0, 0.0]))
     tensor(0.6931)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
     input, target = _of_one_shape("binary_cross_entropy", input, target)
-    lib.norch_check((input >= 0) & (input <= 1), constants["CHECK_PROBABILITIES"])
+    both = (input >= 0) & (input <= 1) & (target >= 0) & (target <= 1)
+    lib.norch_check(both, constants["CHECK_PROBABILITIES"])
     loss = probability_cross_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
