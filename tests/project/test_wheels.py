@@ -145,13 +145,15 @@ print(runpy.run_path("setup.py")["without_comments"](sys.stdin.read()), end="")
 """
 
 
-def test_modules_for_a_page_lose_their_comments_alone(wheels):
+@pytest.mark.parametrize(("docstring", "left"), [("", ""), ('"""A module.\n\nOf # two.\n"""  # lines\n', "\n" * 4)])
+def test_modules_for_a_page_lose_their_comments_and_docstring_alone(wheels, docstring, left):
     source = (
-        '# one\nx = "# two"  # three\n\n\ndef f(y):\n    """Four # five."""\n    # six\n    return f"#{y}"  # seven'
+        f'{docstring}# one\nx = "# two"  # three\n\n\ndef f(y):\n    """Four # five."""\n    # six\n'
+        '    return f"#{y}"  # seven'
     )
     command = [sys.executable, "-c", WITHOUT_COMMENTS]
     shorter = subprocess.run(command, input=source, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert shorter == '\nx = "# two"\n\n\ndef f(y):\n    """Four # five."""\n\n    return f"#{y}"'
+    assert shorter == left + '\nx = "# two"\n\n\ndef f(y):\n    """Four # five."""\n\n    return f"#{y}"'
     assert wheels.parsed(shorter.encode()) == wheels.parsed(source.encode())
     assert wheels.parsed(b"\n" + shorter.encode()) != wheels.parsed(source.encode())
 
