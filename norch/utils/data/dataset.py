@@ -150,7 +150,8 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of `dataset` at `indices`, in that order.
+    """The samples of `dataset` at `indices`, in that order. A subclass that overrides `__getitem__` overrides
+    `__getitems__` too, by which a DataLoader reads; otherwise NotImplementedError.
 
     >>> part = norch.utils.data.Subset(norch.utils.data.TensorDataset(norch.arange(5)), [4, 0])
     >>> len(part), part[0]
@@ -158,6 +159,9 @@ class Subset(Dataset[T_co]):
     """
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        cls = type(self)
+        if cls.__getitem__ is not Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(f"{cls.__name__} overrides __getitem__: it must override __getitems__ too")
         self.dataset = dataset
         self.indices = indices
 
