@@ -23,7 +23,14 @@ def foreach(name: str) -> Callable[..., Any] | None:
     if single is None:
         return None
 
-    def function(self: Sequence[Tensor], *others: Any, **options: Any) -> list[Tensor] | None:
+    def function(self: Sequence[Tensor], *others: Any, **options: Any) -> Any:
+        if plain == "pow" and isinstance(self, (int, float, complex)):
+            return [self**x for x in others[0]]
+        if plain in ("addcmul", "addcdiv") and len(others) == 3 and isinstance(others[2], Tensor):
+            others = (*others[:2], others[2].tolist())
+        for other in others:
+            if isinstance(other, (list, tuple)) and len(other) != len(self):
+                raise RuntimeError(f"{name}: lists of {len(self)} and {len(other)}")
         results = []
         for i, x in enumerate(self):
             arguments = [other[i] if isinstance(other, (list, tuple)) else other for other in others]
@@ -32,6 +39,6 @@ def foreach(name: str) -> Callable[..., Any] | None:
             results.append(single(x, *arguments, **options))
             if operation != plain and results[i] is not x:  # a function without an in-place form, such as maximum
                 x.copy_(results[i])
-        return results if operation == plain else None
+        return results if operation == plain else self
 
     return function

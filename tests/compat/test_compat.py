@@ -394,6 +394,11 @@ def test_functions_for_lists_of_tensors(torch: Any) -> None:
         m._foreach_addcdiv_(a, b, b, -1.0)
         m._foreach_maximum_(a, 2.5)
         m._foreach_sub_(a, b, alpha=2)
+        assert m._foreach_add_(a, 0.5) is a
+        found.append([x.tolist() for x in m._foreach_pow(2.0, b)])
+        found.append([x.tolist() for x in m._foreach_addcmul(a, b, b, m.tensor([2.0, 3.0]))])
+        with pytest.raises(RuntimeError):
+            m._foreach_add(a[:1], b)
         found.append([x.tolist() for x in (*a, *m._foreach_norm(a), *m._foreach_sqrt(b), *m._foreach_add(a, b))])
     assert_close(norch.cat([norch.tensor(x).flatten() for x in found[0]]), np.hstack(found[1]).astype("float32"))
     with pytest.raises(AttributeError, match="_foreach_nothing"):

@@ -362,6 +362,9 @@ def test_tolerances_of_each_matrix(torch, atol, rtol):
         a, r = m.tensor(atol), None if rtol is None else m.tensor(rtol)
         found.append(m.linalg.matrix_rank(m.ones(2, 3, 3), atol=a, rtol=r).tolist())
         found[-1].append(m.linalg.matrix_rank(m.ones(0, 3, 3), atol=m.ones(0)).tolist())
+        several = m.tensor([0.5, 4.0])  # which broadcast over the batch
+        found[-1].append(m.linalg.matrix_rank(m.ones(3, 2, 3, 3), atol=several).tolist())
+        found[-1].append(m.linalg.pinv(m.ones(3, 2, 3, 3), rcond=several).round(decimals=5).tolist())
     assert found[0] == found[1]
 
 

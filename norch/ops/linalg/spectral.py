@@ -226,9 +226,12 @@ def tolerance(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     arrays = [np.asarray(x.tolist() if hasattr(x, "tolist") else x, dtype=float) for x in tolerances]
     if rtol is None:
         arrays[1] = np.where(arrays[0] > 0, 0.0, max(A.shape[-2:]) * np.finfo(A.dtype.name).eps)
-    for x in arrays:
-        if x.shape not in ((), tuple(A.shape[:-2])):
-            raise ShapeError(f"{name}: a tolerance of shape {x.shape} for a batch of shape {tuple(A.shape[:-2])}")
+    batch = tuple(A.shape[:-2])
+    for i, x in enumerate(arrays):
+        try:
+            arrays[i] = np.broadcast_to(x, batch if x.shape else ())
+        except ValueError:
+            raise ShapeError(f"{name}: a tolerance of shape {x.shape} for a batch of shape {batch}") from None
     return arrays[0], arrays[1]
 
 
