@@ -260,7 +260,8 @@ class PReLU(Layer):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(create.full((num_parameters,), float(init), dtype=dtype, device=device))
+        self.weight = Parameter(create.empty((num_parameters,), dtype=dtype, device=device))
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Fills the weight with `init`."""

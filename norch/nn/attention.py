@@ -278,9 +278,9 @@ class MultiheadAttention(Module):
         further = (1, 1, embed_dim) if add_bias_kv else None
         add_parameters(self, device, dtype, bias_k=further, bias_v=further)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, device, dtype)
-        self.reset_parameters()
+        self._reset_parameters()
 
-    def reset_parameters(self) -> None:
+    def _reset_parameters(self) -> None:
         """Initializes the input projections by xavier_uniform_ and the biases to 0."""
         for weight in self._in_weights() if not self._qkv_same_embed_dim else [self.in_proj_weight]:
             init.xavier_uniform_(weight)
@@ -291,7 +291,9 @@ class MultiheadAttention(Module):
             if further is not None:
                 init.xavier_normal_(further)
 
-    _reset_parameters = reset_parameters  # PyTorch's name
+    def reset_parameters(self) -> None:
+        """_reset_parameters(), under the name that the other layers have."""
+        self._reset_parameters()
 
     def _in_weights(self) -> Any:
         if self._qkv_same_embed_dim:

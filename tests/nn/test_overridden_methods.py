@@ -88,3 +88,23 @@ def test_names() -> None:
     module = Counted()
     module.register_module("a", nn.ReLU())
     assert [name for name, _ in module.named_children()] == ["a_counted"]
+
+
+class Zeros(nn.MultiheadAttention):
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            nn.init.zeros_(parameter)
+
+
+class Slopes(nn.PReLU):
+    def reset_parameters(self) -> None:
+        nn.init.constant_(self.weight, 0.5)
+
+
+def test_constructors_call_the_methods_that_initialize() -> None:
+    assert not any(parameter.any() for parameter in Zeros(4, 2, add_bias_kv=True, device=DEVICE).parameters())
+    layer = nn.MultiheadAttention(4, 2, device=DEVICE)
+    nn.init.zeros_(layer.in_proj_weight)
+    layer.reset_parameters()
+    assert layer.in_proj_weight.all()
+    assert Slopes(2, device=DEVICE).weight.tolist() == [0.5, 0.5]
