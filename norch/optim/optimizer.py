@@ -121,6 +121,8 @@ class Optimizer:
         if "params" not in param_group:
             raise ValueError("a parameter group needs the key 'params'")
         params = param_group["params"]
+        if isinstance(params, (set, frozenset)):
+            raise TypeError("a parameter group needs its parameters in an order, not as a set: its state goes by place")
         params = [params] if isinstance(params, Tensor) else list(params)
         names = [pair[0] for pair in params if isinstance(pair, tuple)]
         if len(names) not in (0, len(params)) or any(("param_names" in g) != bool(names) for g in self.param_groups):

@@ -336,6 +336,12 @@ def test_saved_state_resumes_exactly(name):
     assert all(v.dtype == norch.float64 for v in third.state[double].values() if norch.is_tensor(v))
 
 
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_the_parameters_of_a_group_come_in_an_order(kind):
+    with pytest.raises(TypeError, match="not as a set"):
+        optim.SGD([{"params": kind([nn.Parameter(norch.ones(1))])}], lr=0.1)
+
+
 def test_load_state_dict_errors_change_nothing():
     p = parameter([1.0, 2.0], [1.0, 1.0])
     opt = optim.SGD([p], lr=0.1, momentum=0.9)
