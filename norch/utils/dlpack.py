@@ -18,9 +18,9 @@ from typing import Any
 from .._binding.library import lib
 from .._package.recording import unseen
 from .._package.typing import Tensor
+from .._tensor.handle import Handle
 from ..device import device as Device  # noqa: N812
 from ..errors import ArgumentError, stacklevel_of_user
-from ..ops._operand import tensor_of
 
 _CPU, _CUDA = 1, 2
 
@@ -76,7 +76,9 @@ def to_dlpack(tensor: Any) -> Any:
     >>> norch.from_dlpack(norch.to_dlpack(norch.ones(2)))
     tensor([1., 1.])
     """
-    return __dlpack__(tensor_of(tensor, "to_dlpack"))
+    if not isinstance(tensor, Handle):
+        raise TypeError(f"to_dlpack: expected a tensor, not {type(tensor).__name__}")
+    return __dlpack__(tensor)
 
 
 def __dlpack__(  # noqa: N807
