@@ -395,8 +395,8 @@ def test_functions_for_lists_of_tensors(torch: Any) -> None:
         m._foreach_maximum_(a, 2.5)
         m._foreach_sub_(a, b, alpha=2)
         assert m._foreach_add_(a, 0.5) is a
-        found.append([x.tolist() for x in m._foreach_pow(2.0, b)])
-        found.append([x.tolist() for x in m._foreach_addcmul(a, b, b, m.tensor([2.0, 3.0]))])
+        powers, sums = m._foreach_pow(2.0, b), m._foreach_addcmul(a, b, b, m.tensor([2.0, 3.0]))
+        assert [x[0].item() for x in (*powers, *sums)] == [8.0, 4.0, 15.5, 11.0]
         with pytest.raises(RuntimeError):
             m._foreach_add(a[:1], b)
         found.append([x.tolist() for x in (*a, *m._foreach_norm(a), *m._foreach_sqrt(b), *m._foreach_add(a, b))])
