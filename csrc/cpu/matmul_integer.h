@@ -27,7 +27,8 @@ static void BITS_OF(tile)(int64_t k, const N *const a[INTEGER_ROWS], int64_t a_c
 }
 
 /* k rows and `cols` columns of B, filled up with zeros. */
-static void BITS_OF(pack)(SUM *restrict to, int64_t k, const N *restrict b, int64_t b_row, int64_t b_col, int cols) {
+AROUND_TILE static void BITS_OF(pack)(SUM *restrict to, int64_t k, const N *restrict b, int64_t b_row, int64_t b_col,
+                                      int cols) {
     if (cols < COLS) memset(to, 0, (size_t)(k * COLS) * sizeof *to);
     if (b_col == 1)
         for (int64_t q = 0; q < k; q++)
@@ -38,7 +39,7 @@ static void BITS_OF(pack)(SUM *restrict to, int64_t k, const N *restrict b, int6
 }
 
 /* Where rows of B are contiguous, or its columns, and rows of A. */
-static void BITS_OF(few_rows)(const product *p, int64_t first, int64_t last) {
+AROUND_TILE static void BITS_OF(few_rows)(const product *p, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
         const N *a = (const N *)p->a + i * p->a_row, *b = p->b;
         N *restrict c = (N *)p->c + i * p->c_row;
@@ -54,7 +55,7 @@ static void BITS_OF(few_rows)(const product *p, int64_t first, int64_t last) {
     }
 }
 
-static void BITS_OF(many_rows)(const product *p, int64_t first, int64_t last) {
+AROUND_TILE static void BITS_OF(many_rows)(const product *p, int64_t first, int64_t last) {
     SUM packed[INTEGER_K * COLS] __attribute__((aligned(64))), sums[INTEGER_ROWS * COLS] __attribute__((aligned(64)));
     for (int64_t from = 0; from < p->n; from += COLS) {
         const int cols = (int)least(COLS, p->n - from);
@@ -75,7 +76,7 @@ static void BITS_OF(many_rows)(const product *p, int64_t first, int64_t last) {
     }
 }
 
-static void BITS_OF(rows)(const product *p, int64_t first, int64_t last) {
+AROUND_TILE static void BITS_OF(rows)(const product *p, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; i++) {
         const N *bias = p->bias;
         N *restrict c = (N *)p->c + i * p->c_row;

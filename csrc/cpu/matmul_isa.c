@@ -159,6 +159,12 @@ int32_t NR_ISA(nr_packed_product)(const nr_layer *layer) { return run_packed_flo
 /* Rows of a tile of C, and rows of B that are packed at once: they fit the first cache. */
 #define INTEGER_ROWS (VECTOR == 64 ? 8 : 4)
 #define INTEGER_K 256
+/* What is around the tile: for pages it is short rather than quick, as their library has a limit of bytes. */
+#if defined(__wasm__)
+#define AROUND_TILE __attribute__((minsize, noinline))
+#else
+#define AROUND_TILE
+#endif
 
 #define N uint8_t
 #define SUM uint16_t
