@@ -282,7 +282,7 @@ class Duck:
         return func
 wrong = []
 for module in (norch, norch.nn.functional, norch.linalg, norch.special, norch.fft):
-    for name in {*dir(norch.Tensor), *dir(module)}:
+    for name in dir(module):
         function = getattr(module, name, None)
         if name[0] == "_" or not hasattr(function, "__code__") or name in override.IGNORED | {"to_dlpack"}:
             continue
