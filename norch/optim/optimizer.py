@@ -336,14 +336,18 @@ class Optimizer:
             hook(self)
 
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
-        """A copy of a state entry in the dtype and on the device of its parameter; a 'step' keeps its dtype."""
+        """A copy of a state entry in the dtype and on the device of its parameter; a 'step' keeps its dtype, and real
+        values of a complex parameter, as LBFGS has them, stay real."""
         if isinstance(value, dict):
             return {key: self._adapted(part, key, param) for key, part in value.items()}
         if isinstance(value, (list, tuple, set)):
             return type(value)(self._adapted(part, "", param) for part in value)
         if not isinstance(value, Tensor):
             return copy.deepcopy(value)
-        return (value if name == "step" else value.detach().to(param.device, param.dtype)).clone()
+        if name == "step":
+            return value.clone()
+        dtype = param.dtype if value.is_complex() else param.dtype.to_real()
+        return value.detach().to(param.device, dtype).clone()
 
     def __repr__(self) -> str:
         text = f"{type(self).__name__} ("

@@ -90,7 +90,7 @@ def test_matches_torch(torch, name, options, dtype):
             close(p, q, 1e-5 if dtype == "float32" else exact)
 
 
-@pytest.mark.parametrize(("name", "options"), [case for case in CASES if case[0] != "ASGD"])
+@pytest.mark.parametrize(("name", "options"), CASES)
 def test_a_complex_parameter_is_stepped_as_a_pair_of_real_ones(name, options):
     rng = np.random.default_rng(0)
     pair = nn.Parameter(norch.tensor(rng.standard_normal((3, 2))))
@@ -542,6 +542,30 @@ def test_line_search_ends(loss_of):
     if loss_of == "valley":
         close(p, parameter([1.0, 1.0]), 1e-3)
         assert len(calls) < 80
+
+
+@pytest.mark.parametrize("options", [{"lr": 0.1}, SEARCH])
+def test_lbfgs_steps_complex_parameters_and_loads_their_state(torch, options):
+    """The state of complex parameters is real. The state has PyTorch's names, but for what it computes with."""
+    seen, states = [], []
+    for m in (torch, norch):
+        p = m.nn.Parameter(m.tensor([3.0 + 1j, -2.0 + 0.5j], dtype=m.complex128))
+
+        def closure(p=p):
+            p.grad = None
+            loss = (p.abs() ** 4).sum() + (p - 1).abs().square().sum()
+            loss.backward()
+            return loss
+
+        opt = m.optim.LBFGS([p], max_iter=3, **options)
+        for step in range(4):
+            opt.step(closure)
+            if len(seen) == 1 and step == 1:
+                opt.load_state_dict(copy.deepcopy(opt.state_dict()))
+        seen.append(p.tolist())
+        states.append(opt.state_dict()["state"][0])
+    assert seen[1] == pytest.approx(seen[0], rel=1e-9)
+    assert states[0].keys() - {"al"} == states[1].keys() and states[1]["d"].dtype == norch.float64
 
 
 def test_lbfgs_goes_on_from_saved_state_and_says_what_it_has_not():

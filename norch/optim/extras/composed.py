@@ -80,6 +80,7 @@ class ASGD(Composed, states=("ax",)):
     maximize: bool = False
     differentiable: bool = False
     capturable: bool = False
+    takes_complex = True
     _any_sign = ("alpha",)
 
     def _start(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:

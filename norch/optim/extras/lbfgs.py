@@ -7,7 +7,9 @@ from typing import Any
 
 from ...autograd import no_grad
 from ...errors import one_of
+from ...ops.complex import view_as_real
 from ...ops.copy import cat
+from ...ops.create import zeros_like
 from ...tensor import Tensor
 from ..optimizer import Optimizer, Params, at_least_0
 from .line_search import Point, strong_wolfe
@@ -20,7 +22,7 @@ class LBFGS(Optimizer):
     It stops early if no gradient exceeds tolerance_grad, if the loss or all parameters change by less than
     tolerance_change, or after max_eval calls of the closure (default max_iter * 5 // 4). The last history_size steps
     estimate the Hessian. With line_search_fn "strong_wolfe" a line search that starts at lr finds the length of a step.
-    Only one group of parameters is allowed.
+    Only one group of parameters is allowed. A complex parameter counts as a real one of pairs.
 
     >>> p = norch.nn.Parameter(norch.tensor([3.0, -2.0]))
     >>> opt = norch.optim.LBFGS([p], lr=0.5)
@@ -34,6 +36,8 @@ class LBFGS(Optimizer):
     >>> bool(p.abs().max() < 0.01)
     True
     """
+
+    takes_complex = True
 
     def __init__(
         self,
@@ -58,11 +62,11 @@ class LBFGS(Optimizer):
 
     def _gradient(self) -> Tensor:
         params = self.param_groups[0]["params"]
-        grads = [p.new_zeros(p.numel()) if p.grad is None else p.grad.to_dense() for p in params]
-        return cat([grad.reshape(-1) for grad in grads])
+        grads = [zeros_like(p) if p.grad is None else p.grad.to_dense() for p in params]
+        return cat([_real(grad).reshape(-1) for grad in grads])
 
     def _move(self, along: Tensor) -> None:
-        params = self.param_groups[0]["params"]
+        params = [_real(p) for p in self.param_groups[0]["params"]]
         for p, part in zip(params, along.split([p.numel() for p in params]), strict=True):
             p.add_(part.view(p.shape))
 
@@ -100,9 +104,9 @@ class LBFGS(Optimizer):
                 break
             state["n_iter"] += 1
             d = self._direction(state, g, group["history_size"])
-            rate = group["lr"] * (1 / max(1.0, float(g.abs().sum())) if state["n_iter"] == 1 else 1)
+            rate = float(group["lr"]) * (1 / max(1.0, float(g.abs().sum())) if state["n_iter"] == 1 else 1)
             before, slope = loss, float(d.dot(g))
-            state.update(d=d, t=rate, prev_flat_grad=g)
+            state.update(d=d, t=rate, prev_flat_grad=g, prev_loss=loss)
             if slope > -group["tolerance_change"]:
                 break
             reach, evaluations = float(d.abs().amax()), int(left > 0)
@@ -118,8 +122,9 @@ class LBFGS(Optimizer):
                     loss, g = float(self._loss(closure)), self._gradient()
             calls += evaluations
             state["func_evals"] += evaluations
-            change = min(abs(loss - before), reach * rate)
-            if not left or calls >= group["max_eval"] or change <= group["tolerance_change"]:
+            if not left or calls >= group["max_eval"]:
+                break
+            if reach * rate <= group["tolerance_change"] or abs(loss - before) < group["tolerance_change"]:
                 break
         return first
 
@@ -144,3 +149,8 @@ class LBFGS(Optimizer):
         for (s, y), share in zip(pairs, reversed(shares), strict=True):
             q = q + s * (share - y.dot(q) / y.dot(s))
         return q
+
+
+def _real(x: Tensor) -> Tensor:
+    """A view of x, a complex one as pairs of real numbers."""
+    return view_as_real(x) if x.is_complex() else x

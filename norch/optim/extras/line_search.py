@@ -31,10 +31,10 @@ def cubic(a: Point, b: Point, least: float, most: float) -> float:
     if not square >= 0:
         return (least + most) / 2
     root = math.sqrt(square)
-    bend = b.slope - a.slope + 2 * root
+    rise, bend = b.slope + root - d, b.slope - a.slope + 2 * root
     if bend == 0:  # a straight line
-        return most
-    return min(max(b.t - (b.t - a.t) * (b.slope + root - d) / bend, least), most)
+        return least if rise > 0 else most
+    return min(max(b.t - (b.t - a.t) * (rise / bend), least), most)
 
 
 def strong_wolfe(
@@ -64,12 +64,13 @@ def strong_wolfe(
         calls += 1
     else:
         before = start
-    low, high = (before, now) if before.loss <= now.loss else (now, before)
+    ends = [before, now]
+    low = _lower(ends)
     # Zoom: smaller intervals (algorithm 3.6).
     at_end = False
-    while calls <= most and abs(high.t - low.t) * reach >= tolerance:
-        left, right = min(low.t, high.t), max(low.t, high.t)
-        t, margin = cubic(low, high, left, right), 0.1 * (right - left)
+    while calls <= most and abs(ends[1].t - ends[0].t) * reach >= tolerance:
+        left, right = sorted(end.t for end in ends)
+        t, margin = cubic(ends[0], ends[1], left, right), 0.1 * (right - left)
         if min(right - t, t - left) >= margin:
             at_end = False
         elif at_end or not left < t < right:  # twice near an end: move a tenth of the interval away from it
@@ -78,14 +79,18 @@ def strong_wolfe(
             at_end = True
         now = at(t)
         calls += 1
-        if falls_short(now) or now.loss >= low.loss:
-            high = now
-            if high.loss < low.loss:
-                low, high = high, low
+        if falls_short(now) or now.loss >= ends[low].loss:
+            ends[1 - low] = now
+            low = _lower(ends)
             continue
         if is_flat(now):
             return now, calls
-        if now.slope * (high.t - low.t) >= 0:
-            high = low
-        low = now
-    return low, calls
+        if now.slope * (ends[1 - low].t - ends[low].t) >= 0:
+            ends[1 - low] = ends[low]
+        ends[low] = now
+    return ends[low], calls
+
+
+def _lower(ends: list[Point]) -> int:
+    """The end with the smaller loss; of equal losses the first, as in PyTorch."""
+    return 0 if ends[0].loss <= ends[1].loss else 1
