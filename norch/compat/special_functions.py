@@ -62,6 +62,8 @@ def _polynomial(name: str) -> Any:
 
     def function(input: Any, n: Any, *, out: Any = None) -> Tensor:
         like = input if isinstance(input, Tensor) else n
+        if not isinstance(like, Tensor):
+            raise TypeError(f"{name}: input or n must be a tensor, not {type(input).__name__} and {type(n).__name__}")
         dtype = norch.result_type(input, n)
         dtype = dtype if dtype.is_floating_point else norch.get_default_dtype()
         x, degree = _numbers(input, dtype), _numbers(n, norch.float64)

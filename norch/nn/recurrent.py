@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .._binding.numbers import flag
 from ..dtype import dtype as DType
 from ..dtype import promote_types
 from ..errors import ArgumentError, ShapeError, one_of
@@ -163,19 +164,21 @@ class RNNBase(_Recurrent):
         device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(mode, input_size, hidden_size, bias)
         name = self._get_name()
+        super().__init__(mode, input_size, hidden_size, flag(bias, f"{name}: bias"))
         if not 0 <= dropout <= 1:
             raise ArgumentError(f"{name}: dropout is a probability, not {dropout}")
-        if hidden_size < 1 or check_count(num_layers, f"{name}: num_layers", 1 << 16) < 1:
-            raise ArgumentError(f"{name}: hidden_size and num_layers are positive, not {hidden_size} and {num_layers}")
+        if min(input_size, hidden_size, check_count(num_layers, f"{name}: num_layers", 1 << 16)) < 1:
+            sizes = f"{input_size}, {hidden_size} and {num_layers}"
+            raise ArgumentError(f"{name}: input_size, hidden_size and num_layers are positive, not {sizes}")
         if not 0 <= proj_size < hidden_size:
             raise ArgumentError(f"{name}: proj_size is 0 or more, and less than hidden_size, not {proj_size}")
         if proj_size and mode != "LSTM":
             raise ArgumentError(f"{name}: proj_size is an option of LSTM alone")
         if dropout and num_layers == 1:
             warnings.warn(f"{name}: dropout applies between layers, but there is one layer", stacklevel=3)
-        self.num_layers, self.batch_first, self.dropout = num_layers, batch_first, float(dropout)
+        self.num_layers, self.dropout = num_layers, float(dropout)
+        self.batch_first = flag(batch_first, f"{name}: batch_first")
         self.bidirectional, self.proj_size = bidirectional, proj_size
         for suffix in self._suffixes():
             inputs = input_size if suffix.startswith("_l0") else (proj_size or hidden_size) * (1 + bidirectional)

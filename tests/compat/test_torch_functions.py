@@ -210,6 +210,8 @@ def test_polynomials(torch: Any, name: str) -> None:
             lambda lib, t, n=degree: getattr(lib.special, name)(t(x), t(n) if isinstance(n, np.ndarray) else n),
         )
     both(torch, lambda lib, t: getattr(lib.special, name)(0.5, t(np.arange(3))))
+    with pytest.raises(TypeError, match="input or n must be a tensor, not float and int"):
+        getattr(norch.special, name)(0.5, 3)
 
 
 # ---- layers --------------------------------------------------------------------------------------------------------

@@ -111,6 +111,8 @@ def test_gradient_refuses() -> None:
         norch.gradient(x, spacing=[1.0, 2.0])
     with pytest.raises(norch.ShapeError, match=r"coordinates of shape \(2,\) for 3 samples"):
         norch.gradient(x, spacing=[norch.ones(2)])
+    with pytest.raises(norch.ShapeError, match=r"gradient: an axis appears twice in \(0, -1\)"):
+        norch.gradient(x, dim=(0, -1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -15,7 +15,7 @@ from ..copy import cast, cat, result_type
 from ..op import method
 from ..pointwise import _nextafter, copysign, isnan, remainder, where
 from ..pointwise import abs as abs_
-from ..view import narrow
+from ..view import axes, narrow
 from .shape import broadcast_tensors, movedim
 from .statistics import as_float
 
@@ -122,15 +122,15 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     (tensor([1., 2., 4., 5.]),)
     """
     x = as_float(numbers_of(input, "gradient"), "gradient")
-    axes = list(range(x.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    listed = range(x.ndim) if dim is None else axes(dim, x.ndim, "gradient")
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order is 1 or 2, not {edge_order!r}")
     spacing = 1 if spacing is None else spacing
-    spacings = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(axes)
-    if len(spacings) != len(axes):
-        raise ArgumentError(f"gradient: {len(spacings)} spacings for {len(axes)} axes")
+    spacings = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(listed)
+    if len(spacings) != len(listed):
+        raise ArgumentError(f"gradient: {len(spacings)} spacings for {len(listed)} axes")
     return tuple(
-        _slope(movedim(x, axis, -1), step, edge_order, axis) for axis, step in zip(axes, spacings, strict=True)
+        _slope(movedim(x, axis, -1), step, edge_order, axis) for axis, step in zip(listed, spacings, strict=True)
     )
 
 
