@@ -165,8 +165,8 @@ def compared_copies(case: Case) -> str | None:
     sample = case.sample()
     try:
         wanted = [database.array(x).tobytes() for x in database.results(sample.ours(*sample.copies))]
-    except Exception:
-        return None
+    except Exception as error:
+        raise database.NotComparedError from error
     for name, module in made.items():
         sample = case._replace(ours=module).sample()
         if [database.array(x).tobytes() for x in database.results(sample.ours(*sample.copies))] != wanted:
@@ -177,15 +177,17 @@ def compared_copies(case: Case) -> str | None:
 def compared_shapes(case: Case) -> str | None:
     """How shapes, strides or dtypes of results on the device "meta" differ from those on the CPU."""
     if not type(case.ours).__module__.startswith("norch."):
-        return None  # a function as a module, which holds tensors of the CPU
+        raise database.NotComparedError  # a function as a module, which holds tensors of the CPU
     sample = case.sample()
     module = copy.deepcopy(case.ours).to("meta")
     inputs = [x.detach().to("meta") for x in sample.copies]
     try:
         wanted = database.results(sample.ours(*sample.copies))
         found = database.results(case._replace(ours=module).sample().ours(*inputs))
+    except NotImplementedError as error:
+        raise database.NotComparedError from error
     except Exception as error:
-        return None if isinstance(error, NotImplementedError) else f"raises {type(error).__name__}"
+        return f"raises {type(error).__name__}"
     pairs = [
         [(x.shape, x.stride(), x.dtype) if isinstance(x, norch.Tensor) else x for x in part] for part in (wanted, found)
     ]
@@ -216,12 +218,12 @@ def compared_replays(case: Case) -> str | None:
         ]
         try:
             plain = [x if x is None else database.array(x).tobytes() for x in steps[0](*changed)]
-        except Exception:
-            return None
+        except Exception as error:
+            raise database.NotComparedError from error
         try:
             replayed = [x if x is None else database.array(x).tobytes() for x in steps[1](*changed)]
-        except norch.CaptureError:
-            return None
+        except norch.CaptureError as error:
+            raise database.NotComparedError from error
         if plain != replayed:
             return "replays"
     return None

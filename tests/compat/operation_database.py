@@ -26,6 +26,10 @@ RANDOM = frozenset(
 TOLERANCE = {"float32": (2e-4, 1e-5), "complex64": (2e-4, 1e-5), "float16": (4e-3, 2e-3)}  # of others 1e-7, 1e-9
 
 
+class NotComparedError(Exception):
+    """PyTorch refuses the call, or norch says that it leaves it out."""
+
+
 class Sample(NamedTuple):
     """A call in both libraries: call(*tensors) of its tensors, those of norch as copies of PyTorch's."""
 
@@ -168,15 +172,15 @@ def results(x: Any) -> list[Any]:
 
 
 def compared_results(sample: Sample) -> str | None:
-    """How the results of a call differ. A call that PyTorch refuses, or that norch leaves out, is not compared."""
+    """How the results of a call differ."""
     try:
         theirs = results(sample.theirs(*sample.tensors))
-    except Exception:
-        return None
+    except Exception as error:
+        raise NotComparedError from error
     try:
         ours = results(sample.ours(*sample.copies))
-    except NotImplementedError:
-        return None
+    except NotImplementedError as error:
+        raise NotComparedError from error
     except Exception as error:
         return f"raises {type(error).__name__}"
     if len(theirs) != len(ours):
@@ -200,12 +204,12 @@ def compared_gradients(sample: Sample, order: int) -> str | None:
                 outs = [x for x in outs if x is not None] if step + 1 < order else outs
             else:
                 found.append([np.zeros(x.shape) if g is None else array(g) for g, x in zip(outs, wanted, strict=True)])
-        except NotImplementedError:
-            return None
         except Exception as error:
+            if lib is torch or isinstance(error, NotImplementedError):
+                raise NotComparedError from error
             found.append(f"raises {type(error).__name__}")
-        if lib is torch and (not found or isinstance(found[0], str)):
-            return None
+        if not found:
+            raise NotComparedError
     if len(found) < 2 or isinstance(found[1], str):
         return found[1] if len(found) == 2 else "no gradient" if any(x.any() for x in found[0]) else None
     pairs = zip(*found, strict=True)
@@ -224,29 +228,29 @@ def compared_replays(sample: Sample) -> str | None:
     inputs = [x.detach() for x in sample.copies]
     try:
         sample.ours(*inputs)
-    except Exception:
-        return None
+    except Exception as error:
+        raise NotComparedError from error
     captured = norch.capture(sample.ours)
     for step in range(5):
         changed = [x * (1 - 0.02 * step) if x.is_floating_point() or x.is_complex() else x.clone() for x in inputs]
         try:
             plain = results(sample.ours(*[x.clone() for x in changed]))
-        except Exception:
-            return None
+        except Exception as error:
+            raise NotComparedError from error
         try:
             replayed = results(captured(*changed))
-        except norch.CaptureError:
-            return None
+        except norch.CaptureError as error:
+            raise NotComparedError from error
         if [array(x).tobytes() for x in plain] != [array(x).tobytes() for x in replayed]:
             return "replays"
     return None
 
 
 def compared_samples_of_vmap(sample: Sample) -> str | None:
-    """How vmap over the first tensor differs from a loop; None where the call cannot be batched, which is an Error."""
+    """How vmap over the first tensor differs from a loop. A call that cannot be batched raises an Error."""
     first, *rest = [x.detach() for x in sample.copies] or [None]
     if first is None or not (first.is_floating_point() or first.is_complex()):
-        return None
+        raise NotComparedError
     rows = norch.stack([first, first * 0.9, first * 0.8])
 
     def call(x: Any) -> Any:
@@ -256,6 +260,6 @@ def compared_samples_of_vmap(sample: Sample) -> str | None:
         loop = [call(row.clone()) for row in rows]
         wanted = [norch.stack(column) for column in zip(*loop, strict=True)]
         found = norch.vmap(call)(rows) if wanted else ()
-    except Exception:
-        return None
+    except Exception as error:
+        raise NotComparedError from error
     return next(filter(None, map(difference, wanted, found)), None)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 LEFT = Path(__file__).with_name("module_database_left.txt")
-CALLS = [
-    *(("values", dtype) for dtype in ("float32", "float64", "float16")),
-    *((check, "float64") for check in ("gradients", "second gradients", "strides", "empty batches")),
-    *((check, "float32") for check in ("copies", "shapes", "replays")),
-]
+LEAST = {  # of true comparisons
+    "float16": {"values": 379},
+    "float32": {"values": 1214, "copies": 1213, "shapes": 1086, "replays": 1000},
+    "float64": {"values": 1214, "gradients": 1173, "second gradients": 930, "strides": 1173, "empty batches": 781},
+}
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,17 @@ def database() -> Any:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("training", [True, False], ids=["training", "evaluation"])
-@pytest.mark.parametrize(("check", "dtype"), CALLS)
+@pytest.mark.parametrize(("check", "dtype"), [(check, dtype) for dtype, checks in LEAST.items() for check in checks])
 def test_modules_of_pytorch(database: Any, check: str, dtype: str, training: bool) -> None:
     """What differs is to be mended, or listed with a reason."""
-    found, checked = {}, 0
+    found, compared = {}, 0
     for case in database.cases(dtype, training, database.database.listed(LEFT, check)):
-        checked += 1
-        if difference := database.CHECKS[check](case):
+        try:
+            difference = database.CHECKS[check](case)
+        except database.database.NotComparedError:
+            continue
+        compared += 1
+        if difference:
             found[case.name] = difference
-    assert checked > (300 if dtype == "float16" else 1000)
     assert not found
+    assert compared >= LEAST[dtype][check]

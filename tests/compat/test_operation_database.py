@@ -54,8 +54,12 @@ def test_operations_of_pytorch(database: Any, check: str, dtype: str) -> None:
         if with_gradients and not (op.supports_autograd and (order == 1 or op.supports_gradgrad)):
             continue
         for sample in database.samples(op, dtype, with_gradients):
+            try:
+                difference = compare(sample)
+            except database.NotComparedError:
+                continue
             checked += 1
-            if difference := compare(sample):
+            if difference:
                 found[name] = difference
                 break
     assert checked > 1000
