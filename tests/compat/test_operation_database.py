@@ -28,7 +28,7 @@ CHECKS = {
     "gradients": ("float64", "complex128"),
     "second gradients": ("float64",),
     "replays": ("float32",),
-    "vmap": ("float32", "int64"),
+    "vmap": ("float32",),
 }
 
 
