@@ -121,7 +121,7 @@ class ReduceLROnPlateau:
 
 class GradScaler:
     def _found_inf_per_device(self: Any, optimizer: Any) -> dict[Any, Any]:
-        return self._of(optimizer).found
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
 
     def _check_inf_per_device(self: Any, optimizer: Any) -> dict[Any, Any]:
         from ..amp.grad_scaler import _found_inf
@@ -130,7 +130,8 @@ class GradScaler:
         by_device: dict[Any, list[Any]] = {}
         for grad in grads:
             by_device.setdefault(grad.device, []).append(grad)
-        found = self._of(optimizer).found = {device: _found_inf(some) for device, some in by_device.items()}
+        found = {device: _found_inf(some) for device, some in by_device.items()}
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 
     def _get_scale_async(self: Any) -> Any:

@@ -128,13 +128,9 @@ _cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
 _round = function_op("round", grad=flat)
 
 
-def _logit_grad(g: Tensor, x: Tensor) -> Tensor:
-    """NaN outside [0, 1], infinite at its ends."""
-    slope = x * (1 - x)
-    return (g / slope).where(slope >= 0, math.nan)
-
-
-_logit = function_op("logit", grad=_logit_grad)
+_logit = function_op(  # NaN outside [0, 1], infinite at its ends, as are the derivatives of its gradient
+    "logit", grad=lambda g, x: (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
+)
 
 _significand, _exponent = function_op("significand"), function_op("exponent")  # of frexp(), which has the derivative
 

@@ -287,7 +287,7 @@ def test_errors_of_python_itself():
         (KeyError, lambda: norch.nn.ModuleDict()["a"]),
         (IndexError, lambda: norch.nn.ModuleList()[0]),
         (NotImplementedError, lambda: norch.nn.Module()(1)),
-        (AttributeError, lambda: norch.view_as_real_copy),
+        (AttributeError, lambda: norch.hspmm),
         (RuntimeError, lambda: norch.utils.data.default_collate([[1], [1, 2]])),
     ):
         with pytest.raises(kind) as raised:

@@ -458,7 +458,9 @@ def test_backward_of_complex_needs_a_gradient():
     x = norch.tensor(1 + 2j, requires_grad=True)
     with pytest.raises(norch.DTypeError, match=r"backward: of complex64 pass gradient="):
         (x * 2).backward()
-    (x * 2j).backward(norch.tensor(1.0))
+    with pytest.raises(norch.DTypeError, match="of dtype float32 for a tensor of dtype complex64"):
+        (x * 2j).backward(norch.tensor(1.0))
+    (x * 2j).backward(norch.tensor(1 + 0j))
     assert x.grad.item() == -2j
     assert norch.autograd.grad(x * x, x, norch.tensor(1 + 0j))[0].item() == 2 - 4j
     hooked = []

@@ -233,7 +233,7 @@ def hooks_of_a_tensor(w, model, optimizer):
 
 
 def hooks_after_accumulation(w, model, optimizer):
-    w.register_post_accumulate_grad_hook(lambda w: w.grad.mul_(3))
+    w.register_post_accumulate_grad_hook(lambda w: [w.grad.mul_(3)] and None)
 
 
 def hooks_after_a_step(w, model, optimizer):

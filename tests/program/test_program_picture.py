@@ -41,7 +41,7 @@ def test_without_graphviz_it_is_svg(tmp_path, monkeypatch) -> None:
         assert name in text and dtype in text and where in text and "test_program_picture.py" in text
     arrows = [one for one in root.iter("{http://www.w3.org/2000/svg}path") if "marker-end" in one.attrib]
     assert len(arrows) >= len(program) - 2
-    with pytest.raises(norch.ArgumentError, match="no .svg"):
+    with pytest.raises(norch.ArgumentError, match="only .svg does not"):
         program.draw(tmp_path / "step.png")
 
 
