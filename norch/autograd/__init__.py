@@ -6,7 +6,7 @@
 - The reverse walk: engine.py (backward()), gradients.py (grad()), targets.py (which nodes a walk visits), broadcast.py
   (gradients of broadcast inputs), hooks.py, anomaly.py (finds the operation behind a NaN), levels.py (gradients that
   vmap sums).
-Gradients of gradients: formula.py (of fused kernels), dependence.py (inputs with derivative 0). region.py walks
+- Gradients of gradients: formula.py (of fused kernels), dependence.py (inputs with derivative 0). region.py walks
   through a part of the graph, for checkpoints and norch.compile.
 - For users: grad_mode.py (no_grad() and the like), function.py (custom operations), transforms.py and functional.py
   (Jacobians and products with them), saved_hooks.py, saved_names.py (PyTorch's names of what a node saved).
