@@ -53,6 +53,6 @@ def _is_plain(module: Module) -> bool:
         or state["_forward_pre_hooks"]
         or state["_backward_hooks"]
         or state["_backward_pre_hooks"]
-        or _hooks.are_of_all
+        or _hooks.has_global_hooks
         or "forward" in state
     )

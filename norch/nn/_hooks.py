@@ -1,4 +1,4 @@
-"""Calls of modules that have hooks. The hooks of all modules are called before the module's own."""
+"""Calls of modules that have hooks. Global hooks, those of all modules, are called before the module's own."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from ..autograd.hooks import RemovableHandle, add_hook
 from ..errors import Error
 
 
-class _OfAllModules(OrderedDict[int, Any]):
-    """Hooks of all modules by number. Adding and removing one notes whether there are any."""
+class _GlobalHooks(OrderedDict[int, Any]):
+    """Global hooks by id. Adding and removing one updates has_global_hooks, which Module.__call__ reads."""
 
     def __setitem__(self, key: int, hook: Any) -> None:
         super().__setitem__(key, hook)
-        _note()
+        _update()
 
     def __delitem__(self, key: int) -> None:
         super().__delitem__(key)
-        _note()
+        _update()
 
 
-def _note() -> None:
-    global are_of_all
-    are_of_all = any(OF_CALLS)
+def _update() -> None:
+    global has_global_hooks
+    has_global_hooks = any(GLOBAL_HOOKS)
 
 
-forward_pre_hooks, forward_hooks = _OfAllModules(), _OfAllModules()
-backward_pre_hooks, backward_hooks = _OfAllModules(), _OfAllModules()
-forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()  # the numbers of such hooks
+forward_pre_hooks, forward_hooks = _GlobalHooks(), _GlobalHooks()
+backward_pre_hooks, backward_hooks = _GlobalHooks(), _GlobalHooks()
+forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()  # by the ids of such hooks
 forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
-# Hooks of registrations: hook(module, name, value) before a value is registered.
+# hook(module, name, value), before a parameter, buffer or submodule is registered
 parameter_hooks: OrderedDict[int, Any] = OrderedDict()
 buffer_hooks: OrderedDict[int, Any] = OrderedDict()
 module_hooks: OrderedDict[int, Any] = OrderedDict()
-_REGISTRATION = {"_parameters": parameter_hooks, "_buffers": buffer_hooks, "_modules": module_hooks}
-OF_CALLS = forward_pre_hooks, forward_hooks, backward_pre_hooks, backward_hooks
-are_of_all = False  # whether there are hooks of the calls of all modules
+_REGISTRATION_HOOKS = {"_parameters": parameter_hooks, "_buffers": buffer_hooks, "_modules": module_hooks}
+GLOBAL_HOOKS = forward_pre_hooks, forward_hooks, backward_pre_hooks, backward_hooks
+has_global_hooks = False
 
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -85,7 +85,7 @@ def _backward_hooks_around(module: Any) -> Any:
 
 def registered(module: Any, kind: str, name: str, value: Any) -> Any:
     """The value that is registered in place of value, after the hooks of registrations of its kind."""
-    for hook in list(_REGISTRATION[kind].values()):
+    for hook in list(_REGISTRATION_HOOKS[kind].values()):
         if (changed := hook(module, name, value)) is not None:
             value = changed
     return value

@@ -105,7 +105,7 @@ class Module(StateDict):
                 or self._forward_pre_hooks
                 or self._backward_hooks
                 or self._backward_pre_hooks
-                or _hooks.are_of_all
+                or _hooks.has_global_hooks
             ):
                 return _hooks.call(self, args, kwargs)
             return self.forward(*args, **kwargs)

@@ -64,8 +64,8 @@ class Guards(Walk):
                 self._reach(value, place_of_function(function))
         for node, hooks in walked.items():
             self._guard_hooks(node, hooks, place_of_function(function), is_joint)
-        for hooks_of_all_modules in module_hooks.OF_CALLS:
-            self._reach(hooks_of_all_modules, place_of_function(function))
+        for global_hooks in module_hooks.GLOBAL_HOOKS:
+            self._reach(global_hooks, place_of_function(function))
         self._guard_reports(place_of_function(function))
         for setting in self._frames.settings:
             self._unchanged(lambda current: (current(),), setting, place_of_function(function))

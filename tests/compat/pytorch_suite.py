@@ -165,7 +165,7 @@ def pytest_runtest_teardown() -> None:
     """Removes the hooks of all modules that a failed test leaves."""
     from norch.nn import _hooks
 
-    for hooks in _hooks.OF_CALLS:
+    for hooks in _hooks.GLOBAL_HOOKS:
         for key in list(hooks):
             del hooks[key]
 

@@ -27,7 +27,7 @@ class Pairs(nn.Module):
 def none_is_left() -> Iterator[None]:
     call = nn.Module.__call__
     yield
-    assert nn.Module.__call__ is call and not any(_hooks.OF_CALLS)
+    assert nn.Module.__call__ is call and not any(_hooks.GLOBAL_HOOKS)
 
 
 def test_hooks_of_all_modules_come_before_those_of_a_module() -> None:
@@ -110,6 +110,7 @@ def test_hooks_of_registrations() -> None:
         module = nn.Module()
         module.weight = nn.Parameter(norch.ones(1))
         module.register_parameter("bias", nn.Parameter(norch.ones(1)))
+        module.register_parameter("absent", None)  # calls no hook
         module.register_buffer("mean", norch.zeros(1))
         module.layer = nn.Tanh()
         module.mean = norch.ones(1)
@@ -158,3 +159,40 @@ def test_a_module_that_was_saved_before_some_hooks_existed() -> None:
     loaded.__setstate__({**state, "_forward_hooks": dict(module._forward_hooks)})
     loaded.register_forward_hook(lambda module, args, out: out * 0, prepend=True)
     assert loaded(norch.ones(1)).item() == 0.0 and list(loaded.state_dict()) == ["weight", "bias"]
+
+
+@pytest.mark.parametrize("register", ["full_backward_pre", "full_backward"])
+def test_global_backward_hooks_alone(register: str) -> None:
+    """Compiled, too: a graph with hooks is not recorded."""
+    layer, seen = nn.Tanh(), []
+    for call in (layer, norch.compile(lambda x: layer(x))):
+        seen.clear()
+        with getattr(_hooks, f"register_module_{register}_hook")(lambda *_: seen.append("hook")):
+            for _ in range(6):
+                call(norch.ones(1, requires_grad=True)).backward()
+        assert seen == ["hook"] * 6
+        call(norch.ones(1, requires_grad=True)).backward()
+        assert len(seen) == 6
+
+
+def test_a_global_backward_hook_after_a_recording() -> None:
+    layer, seen = nn.Tanh(), []
+    compiled = norch.compile(lambda x: layer(x))
+
+    def run() -> None:
+        for _ in range(6):
+            compiled(norch.ones(1, requires_grad=True)).backward()
+
+    run()
+    with _hooks.register_module_full_backward_hook(lambda *_: seen.append("hook")):
+        run()
+    run()
+    assert seen == ["hook"] * 6
+
+
+def test_a_global_hook_sees_every_layer_of_a_sequential() -> None:
+    """Linear and Tanh, which are one operation otherwise."""
+    net, seen = nn.Sequential(nn.Linear(2, 2), nn.Tanh()), []
+    with _hooks.register_module_forward_hook(lambda module, args, out: seen.append(type(module).__name__)):
+        net(norch.ones(1, 2))
+    assert seen == ["Linear", "Tanh", "Sequential"]
