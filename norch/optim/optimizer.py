@@ -83,12 +83,12 @@ class Optimizer:
             listed = [{"params": listed}]
         for group in listed:
             self.add_param_group(group)
-        self._enlist()
+        self._join_global_hooks()
 
-    def _enlist(self) -> None:
-        """Makes hooks of all optimizers find this one."""
-        _alive.add(self)
-        if any(_of_all_steps.values()):
+    def _join_global_hooks(self) -> None:
+        """Lets global step hooks, present and future ones, see this optimizer."""
+        _optimizers.add(self)
+        if any(_global_step_hooks.values()):
             self._call_hooks_around_steps()
 
     def __init_subclass__(cls, **named: Any) -> None:
@@ -163,7 +163,7 @@ class Optimizer:
         self._hyper = []
         if "_hooks" not in self.__dict__:
             self._hooks = defaultdict(OrderedDict)
-        self._enlist()
+        self._join_global_hooks()
 
     def _check_options(self, group: dict[str, Any]) -> None:
         """ValueError for invalid options; subclasses add checks."""
@@ -228,13 +228,13 @@ class Optimizer:
     def _call_hooks_around_steps(self) -> None:
         def step(*arguments: Any, **kwargs: Any) -> Any:
             args: Any = (self, *arguments)
-            for hook in (*_of_all_steps["before"].values(), *self._hooks["before"].values()):
+            for hook in (*_global_step_hooks["before"].values(), *self._hooks["before"].values()):
                 if (changed := hook(self, args, kwargs)) is not None:
                     if not isinstance(changed, tuple) or len(changed) != 2:
                         raise Error(f"a step pre-hook returns None or (args, kwargs), not {changed!r}")
                     args, kwargs = changed
             result = type(self).step(*args, **kwargs)
-            for hook in (*self._hooks["after"].values(), *_of_all_steps["after"].values()):
+            for hook in (*self._hooks["after"].values(), *_global_step_hooks["after"].values()):
                 hook(self, args, kwargs)
             return result
 
@@ -363,24 +363,24 @@ NUMBERS = {"step": int, "mu_product": float, "eta": float, "mu": float}  # one-e
 NOT_NEGATIVE = "lr weight_decay eps momentum alpha lr_decay momentum_decay initial_accumulator_value rho".split()
 
 
-_alive: weakref.WeakSet[Optimizer] = weakref.WeakSet()
-_of_all_steps: dict[str, OrderedDict[int, Any]] = {"before": OrderedDict(), "after": OrderedDict()}
+_optimizers: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+_global_step_hooks: dict[str, OrderedDict[int, Any]] = {"before": OrderedDict(), "after": OrderedDict()}
 
 
 def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) before each step of every optimizer, before the optimizer's own hooks."""
-    return _around_all_steps("before", hook)
+    return _add_global_step_hook("before", hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) after each step of every optimizer, after the optimizer's own hooks."""
-    return _around_all_steps("after", hook)
+    return _add_global_step_hook("after", hook)
 
 
-def _around_all_steps(when: str, hook: Callable[..., Any]) -> RemovableHandle:
-    for optimizer in list(_alive):
+def _add_global_step_hook(when: str, hook: Callable[..., Any]) -> RemovableHandle:
+    for optimizer in list(_optimizers):
         optimizer._call_hooks_around_steps()
-    return add_hook(_of_all_steps[when], hook)
+    return add_hook(_global_step_hooks[when], hook)
 
 
 @options

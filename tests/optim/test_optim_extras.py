@@ -148,3 +148,11 @@ def test_hooks_of_the_steps_of_all_optimizers():
     late.step()
     early.step()
     assert seen == ["own before", "own after"]
+
+
+@pytest.mark.parametrize("when", ["pre", "post"])
+def test_one_hook_of_the_steps_of_all_optimizers(when):
+    seen = []
+    with getattr(norch.optim.optimizer, f"register_optimizer_step_{when}_hook")(lambda *_: seen.append(when)):
+        norch.optim.SGD([norch.ones(1, requires_grad=True)]).step()
+    assert seen == [when]
