@@ -4,11 +4,11 @@ reason."""
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import differences, opened
 
 LEFT = Path(__file__).with_name("module_database_left.txt")
 LEAST = {  # of true comparisons
@@ -20,12 +20,7 @@ LEAST = {  # of true comparisons
 
 @pytest.fixture(scope="module")
 def database() -> Any:
-    pytest.importorskip("torch", "2.13")
-    pytest.importorskip("expecttest", reason="torch.testing's databases import it")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import module_database
-    return module_database
+    return opened("module_database")
 
 
 @pytest.mark.long
@@ -35,14 +30,8 @@ def database() -> Any:
 @pytest.mark.parametrize(("check", "dtype"), [(check, dtype) for dtype, checks in LEAST.items() for check in checks])
 def test_modules_of_pytorch(database: Any, check: str, dtype: str, training: bool) -> None:
     """What differs is to be mended, or listed with a reason."""
-    found, compared = {}, 0
-    for case in database.cases(dtype, training, database.database.listed(LEFT, check)):
-        try:
-            difference = database.CHECKS[check](case)
-        except database.database.NotComparedError:
-            continue
-        compared += 1
-        if difference:
-            found[case.name] = difference
+    shared = database.database  # of all databases
+    cases = database.cases(dtype, training, shared.listed(LEFT, check))
+    found, compared = differences(cases, database.CHECKS[check], lambda case: case.name, shared.NotComparedError)
     assert not found
     assert compared >= LEAST[dtype][check]

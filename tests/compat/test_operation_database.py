@@ -3,24 +3,19 @@ What differs stands in operation_database_left.txt with a reason."""
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import opened
 
 LEFT = Path(__file__).with_name("operation_database_left.txt")
 
 
 @pytest.fixture(scope="module")
 def database() -> Any:
-    pytest.importorskip("torch", "2.13")
-    pytest.importorskip("expecttest", reason="torch.testing's database imports it")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import operation_database
-    return operation_database
+    return opened("operation_database")
 
 
 CHECKS = {

@@ -4,11 +4,11 @@ library saved and the other loads, and captured steps. What differs stands in op
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+from databases import differences, opened
 
 LEFT = Path(__file__).with_name("optimizer_database_left.txt")
 LEAST = {  # of true comparisons
@@ -20,12 +20,7 @@ LEAST = {  # of true comparisons
 
 @pytest.fixture(scope="module")
 def database() -> Any:
-    pytest.importorskip("torch", "2.13")
-    pytest.importorskip("expecttest", reason="torch.testing's database imports it")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import optimizer_database
-    return optimizer_database
+    return opened("optimizer_database")
 
 
 @pytest.mark.long
@@ -33,17 +28,11 @@ def database() -> Any:
 @pytest.mark.parametrize(("check", "dtype"), [(check, dtype) for dtype, checks in LEAST.items() for check in checks])
 def test_optimizers_of_pytorch(database: Any, check: str, dtype: str) -> None:
     """What differs is to be mended, or listed with a reason."""
-    found, compared = {}, 0
-    left = database.database.listed(LEFT, f"{check} of {dtype}")
-    for case in database.cases(dtype, sparse=check == "sparse"):
-        if case.name in left:
-            continue
-        try:
-            difference = database.CHECKS[check](case)
-        except database.database.NotComparedError:
-            continue
-        compared += 1
-        if difference:
-            found[f"{case.name} {case.options}"] = difference
+    shared = database.database  # of all databases
+    left = shared.listed(LEFT, f"{check} of {dtype}")
+    cases = [case for case in database.cases(dtype, sparse=check == "sparse") if case.name not in left]
+    found, compared = differences(
+        cases, database.CHECKS[check], lambda case: f"{case.name} {case.options}", shared.NotComparedError
+    )
     assert not found
     assert compared >= LEAST[dtype][check]
