@@ -34,7 +34,6 @@ from ..autograd.region import region, walk_apart
 from ..autograd.saved import TensorHolder, changed, freed
 from ..autograd.view_history import SEVERED, Constant, ViewWrite
 from ..errors import Error
-from ..nn._hooks import backward_hooks, backward_pre_hooks
 from ..tensor import Tensor
 from .fields import is_a
 from .trace import Trace
@@ -118,7 +117,6 @@ class TracedFunction:
             return None
         hooked = [m for m in self.trace.modules.values() if m._backward_hooks or m._backward_pre_hooks]
         hooks = [hook for m in hooked for hook in (*m._backward_hooks.values(), *m._backward_pre_hooks.values())]
-        hooks += [*backward_pre_hooks.values(), *backward_hooks.values()] if self.trace.modules else []
         hooks += [hook for node in inside for hook in node.hooks or ()]
         if hooks:
             return f"{_HAS_HOOKS}{_defined(hooks[0])}"

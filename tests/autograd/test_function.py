@@ -397,8 +397,9 @@ def test_going_backward_twice_through_once_differentiable_is_an_error():
     assert [g.item() for g in first] == [3.0, 2.0] and all(g.requires_grad for g in first)
     with pytest.raises(norch.Error, match="TimesOnce.*twice.*once_differentiable"):
         (first[0] * x).backward()
-    (plain,) = norch.autograd.grad(TimesOnce.apply(x, y), x)
-    assert plain.item() == 3.0 and not plain.requires_grad
+    for gradient, create_graph in ((None, False), (None, True), (norch.ones((), requires_grad=True), False)):
+        (plain,) = norch.autograd.grad(TimesOnce.apply(x, y), x, gradient, create_graph=create_graph)
+        assert plain.item() == 3.0 and not plain.requires_grad
 
 
 def test_setup_context_gets_the_defaults_of_forward():
@@ -425,6 +426,25 @@ def test_setup_context_gets_the_defaults_of_forward():
         y = Scaled.apply(x, *arguments, **named)
         y.backward()
         assert y.item() == x.grad.item() == expected
+
+
+def test_setup_context_gets_arguments_by_name():
+    class Times(norch.autograd.Function):
+        @staticmethod
+        def forward(x, factor):
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            (_, ctx.factor) = inputs
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.factor, None
+
+    x = norch.tensor(1.0, requires_grad=True)
+    Times.apply(x, factor=4.0).backward()
+    assert x.grad.item() == 4.0
 
 
 def test_a_dirty_input_is_returned():

@@ -365,3 +365,14 @@ def test_what_is_refused_runs_as_it_is():
         with pytest.warns(UserWarning, match=r"(?s)list_iterator.*test_capture_reads.py:\d+"):
             first = called(norch.ones(1)).item()
             assert [called(norch.ones(1)).item() for _ in range(6)] == [first + i for i in range(1, 7)]
+
+
+def test_the_order_of_two_keys_of_an_ordered_dict():
+    factors = collections.OrderedDict(a=2.0, b=3.0)
+    step = norch.capture(lambda x: x * next(iter(factors.values())))
+    found = []
+    for i in range(9):
+        if i == 5:
+            factors.move_to_end("a")
+        found.append(step(norch.ones(1)).item())
+    assert found == [2.0] * 5 + [3.0] * 4
