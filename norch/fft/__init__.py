@@ -23,7 +23,7 @@ from ..autograd.differentiable import differentiable
 from ..dtype import get_default_dtype
 from ..errors import ArgumentError, BoundsError, DTypeError
 from ..ops._arguments import named_function
-from ..ops._autocast import autocast
+from ..ops._entry import numpy_names
 from ..ops._operand import tensor_of
 from ..ops._out import makes
 from ..ops._public import publish_operations
@@ -33,6 +33,7 @@ from ..ops.copy import cat
 from ..ops.create import dtype_or_default, zeros
 from ..ops.linalg.lapack import call
 from ..ops.values import iota, on_device
+from ..ops.view import listed
 from ..tensor import Tensor
 
 __all__ = [
@@ -163,11 +164,11 @@ def _checked(x: Tensor, name: str, s: Any, dim: Any, norm: Any) -> tuple[list[in
     norm = "backward" if norm is None else norm
     if norm not in _SWAPPED:
         raise ArgumentError(f"{name}: norm is 'forward', 'backward' or 'ortho', not {norm!r}")
-    sizes = None if s is None else [int64(n, f"{name}: a size") for n in ([s] if isinstance(s, int) else s)]
+    sizes = None if s is None else [int64(n, f"{name}: a size") for n in listed(s)]
     if dim is None:
         dims: Sequence[int] = range(x.ndim) if sizes is None else range(x.ndim - len(sizes), x.ndim)
     else:
-        dims = [dim] if isinstance(dim, int) else dim
+        dims = listed(dim)
     axes, ndim = [], x.ndim
     for axis in dims:
         axis = axis if type(axis) is int else int64(axis, f"{name}: dim")
@@ -235,11 +236,9 @@ def _forms(
         return way(name, x, axes, sizes, norm, inverse)
 
     def along_one(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-        if not isinstance(dim, int):
-            raise TypeError(f"{name}: dim is one dimension, not {dim!r}")
         if n is not None and int64(n, f"{name}: n") < 1:  # -1 is the size that is there in lists alone
             raise ArgumentError(f"{name}: a transform of {n} numbers")
-        return transform(name, input, None if n is None else (n,), (dim,), norm)
+        return transform(name, input, None if n is None else (n,), (int64(dim, f"{name}: dim"),), norm)
 
     def along_two(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
         return transform(f"{name}2", input, s, dim, norm)
@@ -255,7 +254,7 @@ def _forms(
         named_function(along_two, f"{name}2", f"{many}, along two dimensions." + example % 2),
         named_function(along_all, f"{name}n", about_all + example % "n"),
     )
-    first, second, third = map(autocast("float32 -"), forms)
+    first, second, third = map(numpy_names(autocast="float32 -"), forms)
     return first, second, third
 
 

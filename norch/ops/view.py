@@ -122,24 +122,26 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @method
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """A view without the axes of size 1: without all of them, or those in dim.
+def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
+    """A view without the axes of size 1: without all of them, or those in dim, which NumPy calls axis.
 
     >>> norch.squeeze(norch.zeros(1, 2, 1)).shape
     norch.Size([2])
     """
+    dim = axis if dim is None else dim
     dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     return record_view(Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
 
 
 @method
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """With a new axis of size 1 at dim.
+def unsqueeze(input: Tensor, dim: int | None = None, *, axis: int | None = None) -> Tensor:
+    """With a new axis of size 1 at dim, which NumPy calls axis.
 
     >>> norch.unsqueeze(norch.zeros(2, 3), 1).shape
     norch.Size([2, 1, 3])
     """
-    return record_view(Reshape, lib.norch_unsqueeze(input, dim), input, unsqueeze, (dim,))
+    at = axis if dim is None else dim
+    return record_view(Reshape, lib.norch_unsqueeze(input, at), input, unsqueeze, (at,))
 
 
 @method
@@ -275,11 +277,17 @@ def axis(dim: int, n: int, name: str) -> int:
 
 def axes(dims: Axes, ndim: int, name: str) -> list[int]:
     """dims as axes from the front, each once."""
-    listed = dims if hasattr(dims, "__iter__") else (dims,)
-    positions = [dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name) for dim in listed]
+    positions = [
+        dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name) for dim in listed(dims)
+    ]
     if len(positions) > 1 and len(set(positions)) != len(positions):
-        raise ShapeError(f"{name}: an axis appears twice in {tuple(dims)}")
+        raise ShapeError(f"{name}: an axis appears twice in {listed(dims)}")
     return positions
+
+
+def listed(numbers: Any) -> tuple[Any, ...]:
+    """Numbers as a tuple. One number, also as a 0-d tensor or array, is a tuple of itself."""
+    return tuple(numbers) if hasattr(numbers, "__iter__") and getattr(numbers, "ndim", True) else (numbers,)
 
 
 def is_plain(dims: Axes) -> bool:

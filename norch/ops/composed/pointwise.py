@@ -164,8 +164,9 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     >>> norch.polygamma(1, norch.tensor([1.0]))
     tensor([1.6449])
     """
-    if not isinstance(n, int) or n < 0:
-        raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n!r}")
+    n = int64(n, "polygamma: n")
+    if n < 0:
+        raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n}")
     if n == 0:
         return rows.digamma(input)
     from ..special import zeta  # when it is called, for the time of `import norch`

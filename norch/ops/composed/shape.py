@@ -40,6 +40,7 @@ from ..view import (
     diagonal,
     expand,
     is_plain,
+    listed,
     permute,
     reshape,
     reversed_axes,
@@ -399,12 +400,12 @@ def roll(input: Tensor, shifts: Axes, dims: Axes = None) -> Tensor:
     tensor([3, 0, 1, 2])
     """
     input = tensor_of(input, "roll")
-    steps: Any = tuple(shifts) if hasattr(shifts, "__iter__") else (shifts,)
-    if dims is None or (hasattr(dims, "__iter__") and not tuple(dims)):
+    steps: Any = listed(shifts)
+    along = () if dims is None else listed(dims)
+    if not along:
         if len(steps) != 1:
             raise ShapeError(f"roll: shifts {steps} need as many dims")
         return _rolled(input, [int64(steps[0], "roll: shift")], None)
-    along = tuple(dims) if hasattr(dims, "__iter__") else (dims,)
     if len(steps) != len(along):
         raise ShapeError(f"roll: shifts {steps} and dims {along} are not as many")
     if input.ndim == 0:

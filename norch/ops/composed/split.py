@@ -100,7 +100,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
     at, size = axis_and_size(tensor_of(input, "chunk"), dim, "chunk")
-    if check_count(chunks, "chunk: chunks") < 1:
+    if (chunks := check_count(chunks, "chunk: chunks")) < 1:
         raise ArgumentError(f"chunk: into {chunks} chunks")
     parts = _parts(input, at, _equal(size, -(-size // chunks)))
     return parts if size else parts * chunks
