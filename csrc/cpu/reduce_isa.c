@@ -5,9 +5,16 @@
 #pragma GCC optimize("no-tree-pre")
 #define ONE_COPY __attribute__((noinline, noclone))
 #define VECTORS_FIRST _Pragma("GCC unroll 1") /* vectorizes short loops before they are unrolled */
+#define ONCE VECTORS_FIRST                    /* before a loop that runs once in a run of elements */
 #else
 #define ONE_COPY __attribute__((noinline))
 #define VECTORS_FIRST
+/* Unrolled, these loops take 17 kB of the compressed library, which a page has to load, and save no time. */
+#if defined(__wasm__)
+#define ONCE _Pragma("clang loop unroll(disable)")
+#else
+#define ONCE
+#endif
 #endif
 #define IN_MEMORY(block) __asm__("" : "+m"(block)) /* keeps compilers from splitting the block into scalars */
 #define NO_VECTORS __asm__("")                     /* keeps a loop that is not worth its size from being vectorised */

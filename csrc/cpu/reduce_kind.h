@@ -156,17 +156,17 @@ INLINE void OF_KIND(clear_lanes)(LANES *restrict lanes, const char *x, int64_t w
         step(&s, (T)((const S *)x)[(from) + (k)], (POSITION)((from) + (k))); \
         OF_KIND(put)(to, at, (keep) ? s : old);                              \
     }
-#define HALF(half)                                                                                     \
-    if ((half) < count) {                                                                              \
-        IN_MEMORY(work);                                                                               \
-        VECTORS_FIRST for (int64_t k = 0; k < (half); k++) {                                           \
-            PART s = OF_KIND(get)(&work, k);                                                           \
-            join(&s, OF_KIND(get)(&work, k + (half)));                                                 \
-            OF_KIND(put)(&work, k, s);                                                                 \
-        }                                                                                              \
-        if (n - i >= (half)) {                                                                         \
-            VECTORS_FIRST for (int64_t k = 0; k < (half); k++) STEP(&work, k, k, i, true) i += (half); \
-        }                                                                                              \
+#define HALF(half)                                                                            \
+    if ((half) < count) {                                                                     \
+        IN_MEMORY(work);                                                                      \
+        ONCE for (int64_t k = 0; k < (half); k++) {                                           \
+            PART s = OF_KIND(get)(&work, k);                                                  \
+            join(&s, OF_KIND(get)(&work, k + (half)));                                        \
+            OF_KIND(put)(&work, k, s);                                                        \
+        }                                                                                     \
+        if (n - i >= (half)) {                                                                \
+            ONCE for (int64_t k = 0; k < (half); k++) STEP(&work, k, k, i, true) i += (half); \
+        }                                                                                     \
     }
 INLINE void OF_KIND(run_lanes)(LANES *restrict lanes, int64_t base, int64_t count, const char *x, int64_t n,
                                OF_KIND(begin) begin, OF_KIND(step) step, OF_KIND(join) join) {
@@ -185,7 +185,7 @@ INLINE void OF_KIND(run_lanes)(LANES *restrict lanes, int64_t base, int64_t coun
     }
     if (i == n && count > 8) {
         IN_MEMORY(work);
-        VECTORS_FIRST for (int64_t k = 0; k < 8; k++) {
+        ONCE for (int64_t k = 0; k < 8; k++) {
             PART a = OF_KIND(get)(&work, k), b = OF_KIND(get)(&work, k + 8);
             PART c = OF_KIND(get)(&work, k + 16), d = OF_KIND(get)(&work, k + 24);
             if (count == 64) {
