@@ -129,9 +129,9 @@ def view_derivative(name: str, **declared: Any) -> type[OpNode]:
     return node_class
 
 
-def write_derivative(name: str, saves: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
+def write_derivative(name: str, others: tuple[str, ...] = (), **declared: Any) -> type[OpNode]:
     """derivative() of a write of values into x, for record_write()."""
-    return derivative(name, ("x", "values"), saves=("values_meta", *saves), rounds_once=True, **declared)
+    return derivative(name, ("x", "values"), others=others, rounds_once=True, **declared)
 
 
 def _by_input(name: str, inputs: tuple[str, ...], grads: dict[str, Gradient | None]) -> list[Gradient | None]:

@@ -53,17 +53,10 @@ def record_sequence(node_class: type[OpNode], out: Any, tensors: Sequence[Any], 
     return out
 
 
-def record_write(node_class: type[OpNode], x: Any, values: Any, *saved: Any) -> OpNode | None:
+def record_write(node_class: type[OpNode], x: Any, values: Any, *others: Any) -> OpNode | None:
     """The node of a write of values, broadcast, to x or a copy of it; None if no gradient is wanted. It is made before
-    the write; finish_write() follows. saved: what it saves after values_meta.
+    the write; finish_write() follows. others: as in record().
 
     x is None for a view: the ViewWrite node of its base handles the former elements.
     """
-    if not mode.enabled:
-        return None
-    to_x = None if x is None else gradient_edge(x)
-    to_values = gradient_edge(values)
-    if to_x is None and to_values is None:
-        return None
-    meta = meta_of(values)
-    return lib.norch_node_of(node_class, (to_x, to_values), (None, meta), (meta, *saved))
+    return record(node_class, lib.norch_meta(values), (x, values), others, True)._node if mode.enabled else None
