@@ -1,20 +1,18 @@
 """The values that nodes save for gradients, and the checks on reading them.
 
 derivative() makes a SavePlan once, from the parameter names of the gradient functions. record() fills node._saved by it
-(csrc/python/node.c). Before a gradient function gets a saved tensor, reader() or csrc/python/gradients.c checks that it
-was neither freed nor written to. OpNode.release() frees.
+(csrc/python/node.c). Before a gradient function gets a saved tensor, csrc/python/gradients.c checks that it was neither
+freed nor written to. OpNode.release() frees.
 """
 
 from __future__ import annotations
 
 from itertools import chain
-from operator import itemgetter
 from weakref import WeakKeyDictionary, ref
 
+from .._binding.library import lib
 from .._package.typing import Any
-from .._tensor.handle import Handle, alias
 from ..errors import Error
-from .grad_mode import mode
 from .node import Node
 
 # For a node that wrote to a view and saved the result: a weak reference to the view's history, which leads to the node.
@@ -92,31 +90,8 @@ class SavePlan:
     def reader(self, parameters: tuple[str, ...]) -> Any:
         """A function that returns a node's saved values of these names. It checks that they were neither freed nor
         written to, and gives a saved result its history."""
-        positions = [self.saves.index(name) for name in parameters]
-        count = len(positions)
-        in_order = count > 1 and positions == [*range(len(self.saves))]
-        pick: Any = itemgetter(*positions) if count > 1 else lambda saved: tuple([saved[i] for i in positions])
-        out_at = parameters.index("out") if "out" in parameters else -1
-        if not self.frees:
-            return lambda node: pick(node._saved)
-
-        def read(node: Any) -> tuple[Any, ...]:
-            saved = node._saved
-            if saved is None:
-                raise freed(node)
-            values = saved if in_order else pick(saved)
-            for x in values:
-                if isinstance(x, _CHECKED):
-                    for held in x.tensors() if isinstance(x, TensorHolder) else (x,):
-                        if held._version_counter is not None:
-                            saved_intact(node, held)
-            if out_at >= 0 and mode.enabled:
-                out = alias(values[out_at])
-                out._node = history_of_result(node)
-                values = (*values[:out_at], out, *values[out_at + 1 :])
-            return values
-
-        return read
+        codes = "".join([chr(self.code_of(name)) for name in parameters])
+        return lib.norch_gradients(None, codes, check_saved if self.frees else None)
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
@@ -130,9 +105,6 @@ class TensorHolder:
     def tensors(self) -> tuple[Any, ...]:
         """The tensors that it holds."""
         raise NotImplementedError
-
-
-_CHECKED = (Handle, TensorHolder)
 
 
 def saved_intact(node: Node, saved: Any) -> None:

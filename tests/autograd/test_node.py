@@ -46,7 +46,7 @@ REFUSED: dict[str, Any] = {
     "operation: takes 2 arguments, not 1": lambda x: lib.norch_operation("binary", 0, None, None, 0)[1](x),
     "operation: takes 1 arguments, not 7": lambda x: lib.norch_operation("unary", 0, None, None, 0)[0](*[x] * 7),
     "gradients: expected a tuple of functions": lambda x: _gradients([len], ("",)),
-    "gradients: expected at most six parameters": lambda x: _gradients((len,), ("\0" * 7,)),
+    "propagate: takes 1 arguments, not 2": lambda x: _gradients(None, "")((x * 1).grad_fn, x),
     "propagate: expected a node, not int": lambda x: _gradients((len,), ("",))(3, x),
     "propagate: a node with other edges": lambda x: _gradients((len,) * 3, ("",) * 3)((x * 1).grad_fn, x),
     "propagate: takes 2 arguments, not 1": lambda x: _gradients((len,), ("",))(x),
