@@ -155,7 +155,24 @@ static void *py_dtypes_seen(void *self, void *const *args, nr_ssize n) { /* by h
 
 /* ---- rows of ops.def as functions: the call and, if a gradient is wanted, the node ------------------------- */
 
-enum { ROW_OP, ROW_CLASS, ROW_SELECTIONS, ROW_CASTS };
+/* What the rows of a form have in common: the builtins that compute one and write one, and how many tensors they take. */
+typedef struct row_form {
+    const char *name;
+    nr_builtin call, write;
+    int64_t inputs;
+} row_form;
+static const row_form forms[] = {{"unary", py_unary, py_unary_into, 1},
+                                 {"binary", py_binary, py_binary_into, 2},
+                                 {"ternary", py_ternary, py_ternary_into, 3},
+                                 {"reduce", py_reduce, NULL, 1}};
+
+typedef struct operation {
+    nr_object object;
+    const row_form *form;
+    void *op, *node_class, *selections; /* for the life of the process */
+    int casts;                          /* the modes of autocast in which it casts */
+} operation;
+
 enum { FLOATS, INTEGERS, BOOLS, KINDS_OF_NUMBERS };
 static void
     *numbers[KINDS_OF_NUMBERS]; /* dicts of Python numbers and their tensors: norch/ops/_operand.py fills them */
@@ -221,28 +238,30 @@ static int32_t take_inputs(void *const *args, int64_t inputs, void **taken, void
     return count;
 }
 
-/* The call of a form of row on `inputs` tensors and further arguments, with its node. If converts, the call returns
- * NotImplemented for arguments that are neither tensors nor cached numbers, for those that autocast casts, and in an
- * override mode; the caller then converts them and calls again. */
-static inline void *call_row(nr_builtin call, const nr_holder *row, int64_t inputs, bool converts, void *const *args,
-                             nr_ssize n) {
-    void *arguments[6] = {row->held[ROW_OP]}, *converted[2] = {NULL};
+/* The call of a row on tensors and further arguments, with its node. If converts, the call returns NotImplemented for
+ * arguments that are neither tensors nor cached numbers, for those that autocast casts, and in an override mode; the
+ * caller then converts them and calls again. */
+static inline void *call_row(const operation *row, bool converts, void *const *args, nr_ssize n) {
+    void *arguments[6] = {row->op}, *converted[2] = {NULL};
+    const int64_t inputs = row->form->inputs;
     const int modes = nr_modes();
     int32_t count = 0;
     if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;
-    if (converts && modes & (NR_CASTING | NR_OVERRIDDEN) &&
-        modes & (PyLong_AsLongLong(row->held[ROW_CASTS]) | NR_OVERRIDDEN))
-        return Py_NewRef(NR_NOT_IMPLEMENTED);
+    if (converts && modes & (row->casts | NR_OVERRIDDEN)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     for (int64_t i = 0; i < n; i++) arguments[i + 1] = args[i];
     if (converts && (count = take_inputs(args, inputs, arguments + 1, converted)) < 0)
         return PyErr_Occurred() ? NULL : Py_NewRef(NR_NOT_IMPLEMENTED);
-    norch_tensor *out = call(NULL, arguments, n + 1);
-    if (out && row->held[ROW_CLASS] != NR_NONE && !(modes & NR_UNRECORDED))
-        out = nr_record(out, row->held[ROW_CLASS], row->held[ROW_SELECTIONS], arguments + 1, inputs, args + inputs,
-                        n - inputs, inputs > 1 && out->mixed);
+    norch_tensor *out = row->form->call(NULL, arguments, n + 1);
+    if (out && row->node_class != NR_NONE && !(modes & NR_UNRECORDED))
+        out = nr_record(out, row->node_class, row->selections, arguments + 1, inputs, args + inputs, n - inputs,
+                        inputs > 1 && out->mixed);
     while (count > 0) Py_DecRef(converted[--count]);
     return out;
 }
+
+static void *call_row_converting(void *self, void *const *args, nr_ssize n) { return call_row(self, true, args, n); }
+
+static void *call_row_converted(void *self, void *const *args, nr_ssize n) { return call_row(self, false, args, n); }
 
 /* Whether a write to x needs no copies of it first: no node that saved x asked for one (autograd/outlive.py). -1 after
  * an exception. */
@@ -254,12 +273,14 @@ static int needs_no_copies(const norch_tensor *x) {
     return PyErr_Occurred() ? -1 : !found;
 }
 
-/* A row that writes into its first input. It returns NotImplemented, so that Python does the write, if a gradient is
+/* Writes a row into its first input, and returns that. It returns NotImplemented, so that Python does the write, if a gradient is
  * recorded and an input has a history or is a view, if nodes need copies first, and in an override mode. */
-static inline void *write_row(nr_builtin call, const nr_holder *row, int64_t inputs, void *const *args, nr_ssize n) {
-    void *arguments[5] = {args[0], row->held[ROW_OP]}, *converted[2] = {NULL};
+static void *write_row(void *self, void *const *args, nr_ssize n) {
+    const operation *row = self;
+    const int64_t inputs = row->form->inputs;
     const int modes = nr_modes();
-    if (n != inputs) return nr_counted("operation", inputs, n), NULL;
+    if (!nr_counted("operation", inputs, n)) return NULL;
+    void *arguments[5] = {args[0], row->op}, *converted[2] = {NULL};
     const void *type = ((const nr_object *)args[0])->type;
     if (modes & NR_OVERRIDDEN || (type != nr_tensor_class && type != parameter_class))
         return Py_NewRef(NR_NOT_IMPLEMENTED);
@@ -269,7 +290,9 @@ static inline void *write_row(nr_builtin call, const nr_holder *row, int64_t inp
         const norch_tensor *x = arguments[i + 2];
         plain = x->node == NR_NONE && x->view == NR_NONE;
     }
-    void *out = plain > 0 ? call(NULL, arguments, n + 2) : plain == 0 ? Py_NewRef(NR_NOT_IMPLEMENTED) : NULL;
+    void *out = plain > 0    ? row->form->write(NULL, arguments, n + 2)
+                : plain == 0 ? Py_NewRef(NR_NOT_IMPLEMENTED)
+                             : NULL;
     while (count > 0) Py_DecRef(converted[--count]);
     if (!out || plain <= 0) return out;
     Py_DecRef(out);
@@ -278,64 +301,44 @@ static inline void *write_row(nr_builtin call, const nr_holder *row, int64_t inp
     return out ? Py_NewRef(args[0]) : NULL;
 }
 
-#define WRITES(FORM) FORM(unary, 1) FORM(binary, 2) FORM(ternary, 3)
-#define FORM(form, inputs)                                                \
-    static void *wrote_##form(void *row, void *const *args, nr_ssize n) { \
-        return write_row(py_##form##_into, row, inputs, args, n);         \
-    }
-WRITES(FORM)
-#undef FORM
-
-#define FORMS(FORM) FORM(unary, 1) FORM(binary, 2) FORM(ternary, 3) FORM(reduce, 1)
-#define FORM(form, inputs)                                                    \
-    static void *called_##form(void *row, void *const *args, nr_ssize n) {    \
-        return call_row(py_##form, row, inputs, true, args, n);               \
-    }                                                                         \
-    static void *converted_##form(void *row, void *const *args, nr_ssize n) { \
-        return call_row(py_##form, row, inputs, false, args, n);              \
-    }
-FORMS(FORM)
-#undef FORM
-static nr_method forms[][2] = {
-#define FORM(form, inputs) \
-    {{#form, called_##form, NR_METHOD_FASTCALL, NULL}, {#form, converted_##form, NR_METHOD_FASTCALL, NULL}},
-    FORMS(FORM)
-#undef FORM
-#define FORM(form, inputs) {{#form "_into", wrote_##form, NR_METHOD_FASTCALL, NULL}},
-        WRITES(FORM)
-#undef FORM
-};
-
-/* operation(form, op, node_class or None, its selections, the modes of autocast in which it casts): two functions of a
+/* operation(form, op, node_class or None, its selections, the modes of autocast in which it casts): the functions of a
  * row. The first returns NotImplemented if an input is no Tensor or Parameter, or if autocast may cast it, so that the
- * caller converts it; the second takes the converted inputs. For a form that writes ("unary_into"): one function. */
+ * caller converts it; the second takes the converted inputs. The third, which reductions lack, writes the row into its
+ * first input. */
 NR_BUILTIN(operation) {
     static void *class;
-    static nr_member none[] = {{NULL, 0, 0, 0, NULL}};
-    int64_t form = 0;
-    const int64_t count = sizeof forms / sizeof *forms;
+    static nr_method functions[] = {{"call", call_row_converting, NR_METHOD_FASTCALL, NULL},
+                                    {"call_converted", call_row_converted, NR_METHOD_FASTCALL, NULL},
+                                    {"write", write_row, NR_METHOD_FASTCALL, NULL}};
+    nr_slot slots[] = {{0, NULL}};
+    nr_spec spec = {"norch.Operation", sizeof(operation), 0, NR_TYPE_DEFAULT, slots};
     if (!nr_counted("operation", 5, n)) return NULL;
     const char *name = PyUnicode_AsUTF8AndSize(args[0], NULL);
-    while (name && form < count && strcmp(name, forms[form][0].name) != 0) form++;
-    if (!name || form == count) return name ? nr_refuse("operation", "a form", args[0]), NULL : NULL;
+    const int64_t count = sizeof forms / sizeof *forms, casts = PyLong_AsLongLong(args[4]);
+    if (PyErr_Occurred()) return NULL;
+    int64_t form = 0;
+    while (form < count && strcmp(name, forms[form].name) != 0) form++;
+    if (form == count) return nr_refuse("operation", "a form", args[0]), NULL;
     if (args[2] != NR_NONE && !nr_is_node_class(args[2]))
         return nr_refuse("operation", "a class of nodes", args[2]), NULL;
-    if (!class && !(class = nr_holder_class("norch.Row", none, (nr_slot){0, NULL}, (nr_slot){0, NULL}))) return NULL;
-    nr_holder *row = PyType_GenericAlloc(class, 0);
-    void *both = row ? PyTuple_New(2) : NULL;
-    for (int i = 0; row && i <= ROW_CASTS; i++) row->held[i] = Py_NewRef(args[i + 1]);
-    if (both && !forms[form][1].name) {
-        Py_DecRef(both);
-        both = PyCFunction_NewEx(&forms[form][0], row, NULL);
+    if (!class && !(class = PyType_FromSpec(&spec))) return NULL;
+    operation *row = PyType_GenericAlloc(class, 0);
+    if (!row) return NULL;
+    row->form = &forms[form];
+    row->op = Py_NewRef(args[1]);
+    row->node_class = Py_NewRef(args[2]);
+    row->selections = Py_NewRef(args[3]);
+    row->casts = (int)casts;
+    const int total = row->form->write ? 3 : 2;
+    void *all = PyTuple_New(total);
+    for (int i = 0; all && i < total; i++) {
+        void *function = PyCFunction_NewEx(&functions[i], row, NULL);
+        if (function && PyTuple_SetItem(all, i, function) == 0) continue;
+        Py_DecRef(all);
+        all = NULL;
     }
-    for (int i = 0; both && forms[form][1].name && i < 2; i++) {
-        void *function = PyCFunction_NewEx(&forms[form][i], row, NULL);
-        if (function && PyTuple_SetItem(both, i, function) == 0) continue;
-        Py_DecRef(both);
-        both = NULL;
-    }
-    if (row) Py_DecRef(row);
-    return both;
+    Py_DecRef(row);
+    return all;
 }
 
 static nr_method methods[] = {

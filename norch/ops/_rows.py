@@ -30,13 +30,13 @@ def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str 
     """Two functions that call a row and record it. The first returns NotImplemented if an input is no Tensor, or if
     there is a policy and the thread casts."""
     selections = None if node_class is None else node_class.selections
-    return lib.norch_operation(form, OPCODES[name], node_class, selections, casts_of(autocast))
+    return lib.norch_operation(form, OPCODES[name], node_class, selections, casts_of(autocast))[:2]
 
 
 def writes(form: str, name: str) -> Any:
     """The function that writes a row into its first input and returns that, where no input has a history: else
     NotImplemented."""
-    return lib.norch_operation(form + "_into", OPCODES[name], None, None, 0)
+    return lib.norch_operation(form, OPCODES[name], None, None, 0)[2]
 
 
 def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
