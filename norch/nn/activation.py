@@ -38,7 +38,7 @@ class _InPlace(Layer):
 
 
 class ReLU(_InPlace):
-    """max(0, x) (Nair and Hinton 2010), for any shape; `inplace` writes into the input.
+    """max(0, x) (Nair and Hinton 2010), for numbers of any shape and real dtype. inplace: writes into the input.
 
     >>> norch.nn.ReLU()(norch.tensor([-1.0, 2.0]))
     tensor([0., 2.])
@@ -50,7 +50,7 @@ class ReLU(_InPlace):
 
 
 class Sigmoid(Layer, function=sigmoid, epilogue=lambda module: sigmoid):
-    """1 / (1 + exp(-x)), for any shape.
+    """1 / (1 + exp(-x)), between 0 and 1, for any shape, without overflow.
 
     >>> norch.nn.Sigmoid()(norch.zeros(1))
     tensor([0.5000])
@@ -58,7 +58,7 @@ class Sigmoid(Layer, function=sigmoid, epilogue=lambda module: sigmoid):
 
 
 class Tanh(Layer, function=tanh, epilogue=lambda module: tanh):
-    """The hyperbolic tangent, for any shape.
+    """The hyperbolic tangent, (exp(x) - exp(-x)) / (exp(x) + exp(-x)), for any shape, without overflow.
 
     >>> norch.nn.Tanh()(norch.tensor([-1.0, 0.0]))
     tensor([-0.7616,  0.0000])
@@ -74,8 +74,9 @@ class GELU(
     function=F.gelu,
     epilogue=lambda module: _GELUS.get(str(module.approximate)) if FUNCTIONS["gelu"] is _GELU else None,
 ):
-    """x * Phi(x), with Phi the normal distribution function (Hendrycks and Gimpel 2016); `approximate="tanh"`
-    approximates Phi by tanh.
+    """x * Phi(x), with Phi the distribution function of the standard normal distribution (Hendrycks and Gimpel 2016,
+    section 2), for floats of any shape. approximate="tanh" approximates Phi by tanh; ArgumentError for other names than
+    that and "none".
 
     >>> norch.nn.GELU()(norch.tensor([-1.0, 1.0]))
     tensor([-0.1587,  0.8413])
@@ -96,7 +97,7 @@ class LogSigmoid(Layer, function=F.logsigmoid):
 
 
 class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu if FUNCTIONS["silu"] is _SILU else None):
-    """x * sigmoid(x) (Elfwing et al. 2017), for any shape; `inplace` writes into the input.
+    """x * sigmoid(x) (Elfwing et al. 2017), also called swish, for floats of any shape. inplace: writes into the input.
 
     >>> norch.nn.SiLU()(norch.tensor([-1.0, 1.0]))
     tensor([-0.2689,  0.7311])
@@ -104,7 +105,7 @@ class SiLU(_InPlace, function=F.silu, epilogue=lambda module: silu if FUNCTIONS[
 
 
 class Mish(_InPlace, function=F.mish):
-    """x * tanh(softplus(x)) (Misra 2019), for any shape; `inplace` writes into the input.
+    """x * tanh(softplus(x)) (Misra 2019), for floats of any shape. inplace: writes into the input.
 
     >>> norch.nn.Mish()(norch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
@@ -112,8 +113,8 @@ class Mish(_InPlace, function=F.mish):
 
 
 class SELU(_InPlace, function=F.selu):
-    """scale * ELU(x), with constants that keep mean 0 and variance 1 (Klambauer et al. 2017); `inplace` writes into
-    the input.
+    """scale * ELU(x), with two constants for which the mean 0 and the variance 1 of activations persist from layer to
+    layer (Klambauer et al. 2017, equation 2). Use AlphaDropout with it. inplace: writes into the input.
 
     >>> norch.nn.SELU()(norch.tensor([-1.0, 1.0]))
     tensor([-1.1113,  1.0507])
@@ -121,7 +122,7 @@ class SELU(_InPlace, function=F.selu):
 
 
 class Hardsigmoid(_InPlace, function=F.hardsigmoid):
-    """relu6(x + 3) / 6, for any shape; `inplace` writes into the input.
+    """relu6(x + 3) / 6: Sigmoid approximated by three lines, for floats of any shape. inplace: writes into the input.
 
     >>> norch.nn.Hardsigmoid()(norch.tensor([-4.0, 0.0]))
     tensor([0.0000, 0.5000])
@@ -131,7 +132,8 @@ class Hardsigmoid(_InPlace, function=F.hardsigmoid):
 
 
 class Hardswish(_InPlace, function=F.hardswish):
-    """x * relu6(x + 3) / 6 (Howard et al. 2019), for any shape; `inplace` writes into the input.
+    """x * relu6(x + 3) / 6: SiLU approximated without exp (Howard et al. 2019, section 5.2), for floats of any shape.
+    inplace: writes into the input.
 
     >>> norch.nn.Hardswish()(norch.tensor([-1.0, 3.0]))
     tensor([-0.3333,  3.0000])
@@ -142,7 +144,7 @@ class Hardswish(_InPlace, function=F.hardswish):
 
 @options
 class LeakyReLU(Layer, function=F.leaky_relu):
-    """x if x > 0, else negative_slope * x (Maas et al. 2013); `inplace` writes into the input.
+    """x if x > 0, else negative_slope * x (Maas et al. 2013), for floats of any shape. inplace: writes into the input.
 
     >>> norch.nn.LeakyReLU(0.1)(norch.tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
@@ -154,7 +156,8 @@ class LeakyReLU(Layer, function=F.leaky_relu):
 
 @options
 class ELU(Layer, function=F.elu):
-    """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015); `inplace` writes into the input.
+    """x if x > 0, else alpha * (exp(x) - 1) (Clevert et al. 2015, section 3), for floats of any shape. inplace: writes
+    into the input.
 
     >>> norch.nn.ELU()(norch.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -166,7 +169,8 @@ class ELU(Layer, function=F.elu):
 
 @options
 class CELU(Layer, function=F.celu):
-    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017); `inplace` writes into the input.
+    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017): an ELU whose derivative is continuous for any alpha.
+    For floats of any shape. inplace: writes into the input.
 
     >>> norch.nn.CELU(alpha=2.0)(norch.tensor([-2.0, 2.0]))
     tensor([-1.2642,  2.0000])
@@ -177,7 +181,7 @@ class CELU(Layer, function=F.celu):
 
 
 class Hardtanh(Layer):
-    """min(max(min_val, x), max_val), for any shape; `inplace` writes into the input.
+    """min(max(min_val, x), max_val), for any shape. inplace: writes into the input.
 
     min_value and max_value are PyTorch's deprecated names. ArgumentError unless max_val > min_val.
 
@@ -221,7 +225,7 @@ class ReLU6(Hardtanh):
 
 @options
 class Threshold(Layer, function=F.threshold):
-    """x if x > threshold, else value; `inplace` writes into the input.
+    """x if x > threshold, else value, for any shape. inplace: writes into the input.
 
     >>> norch.nn.Threshold(1.0, 9.0)(norch.tensor([0.5, 2.0]))
     tensor([9., 2.])
@@ -234,8 +238,8 @@ class Threshold(Layer, function=F.threshold):
 
 @options
 class RReLU(Layer, function=F.rrelu):
-    """LeakyReLU with random slopes in training, uniform in [lower, upper), and with their mean otherwise (Xu et al.
-    2015); `inplace` writes into the input.
+    """In training, LeakyReLU with a slope for each element that is drawn uniformly from [lower, upper); in eval mode,
+    with the slope (lower + upper) / 2 (Xu et al. 2015). inplace: writes into the input.
 
     >>> norch.nn.RReLU(0.2, 0.3).eval()(norch.tensor([-1.0, 2.0]))
     tensor([-0.2500,  2.0000])
@@ -247,8 +251,9 @@ class RReLU(Layer, function=F.rrelu):
 
 
 class PReLU(Layer):
-    """x if x > 0, else weight * x (He et al. 2015). The weight (num_parameters) is learned, starting from init: one for
-    all, or one per channel (axis 1).
+    """x if x > 0, else weight * x (He et al. 2015, section 2.1). weight is a parameter, initialized to init: one
+    number, or with num_parameters = C one for each channel of (N, C, ...). ShapeError for an input with another number
+    of channels.
 
     >>> norch.nn.PReLU()(norch.tensor([-1.0, 2.0])).tolist()
     [-0.25, 2.0]
@@ -273,7 +278,8 @@ class PReLU(Layer):
 
 @options
 class Softplus(Layer, function=F.softplus):
-    """log(1 + exp(beta * x)) / beta (Dugas et al. 2000), for any shape; x itself where beta * x > threshold.
+    """log(1 + exp(beta * x)) / beta (Dugas et al. 2000): a smooth ReLU, for floats of any shape. It is x itself where
+    beta * x > threshold.
 
     >>> norch.nn.Softplus()(norch.tensor([0.0, 50.0]))
     tensor([ 0.6931, 50.0000])
@@ -284,7 +290,7 @@ class Softplus(Layer, function=F.softplus):
 
 
 class Softsign(Layer, function=F.softsign):
-    """x / (1 + |x|), for any shape.
+    """x / (1 + |x|), between -1 and 1, for any shape.
 
     >>> norch.nn.Softsign()(norch.tensor([-1.0, 3.0]))
     tensor([-0.5000,  0.7500])
@@ -306,7 +312,7 @@ class _Shrink(Layer):
 
 
 class Hardshrink(_Shrink, function=F.hardshrink):
-    """x if |x| > lambd, else 0.
+    """x if |x| > lambd, else 0, for floats of any shape.
 
     >>> norch.nn.Hardshrink()(norch.tensor([0.25, 1.0]))
     tensor([0., 1.])
@@ -314,7 +320,7 @@ class Hardshrink(_Shrink, function=F.hardshrink):
 
 
 class Softshrink(_Shrink, function=F.softshrink):
-    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0.
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0, for floats of any shape.
 
     >>> norch.nn.Softshrink()(norch.tensor([0.25, 1.0]))
     tensor([0.0000, 0.5000])
@@ -323,7 +329,8 @@ class Softshrink(_Shrink, function=F.softshrink):
 
 @options
 class GLU(Layer, function=F.glu):
-    """a * sigmoid(b), with a and b the halves of the input along `dim` (Dauphin et al. 2016).
+    """a * sigmoid(b), with a and b the halves of the input along `dim` (Dauphin et al. 2016, section 2): the result has
+    half the size there. ShapeError for an odd size.
 
     >>> norch.nn.GLU()(norch.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
@@ -338,8 +345,8 @@ class _Softmax(Layer):
 
 
 class Softmax(_Softmax, function=F.softmax):
-    """exp(x) / sum(exp(x)) along `dim`: positive elements with sum 1. `dim` None, deprecated: the axis is guessed from
-    the number of dimensions, with a warning.
+    """exp(x) / sum(exp(x)) along `dim`: positive numbers with sum 1, for any shape, without overflow. With
+    dim None, which is deprecated, the axis is guessed from the number of dimensions, with a warning.
 
     >>> norch.nn.Softmax(dim=0)(norch.zeros(4))
     tensor([0.2500, 0.2500, 0.2500, 0.2500])
@@ -347,7 +354,7 @@ class Softmax(_Softmax, function=F.softmax):
 
 
 class LogSoftmax(_Softmax, function=F.log_softmax):
-    """log(softmax(x)) along `dim`, without overflow; otherwise as Softmax.
+    """log(softmax(x)) along `dim`, more accurate than log of Softmax, and without overflow; otherwise as Softmax.
 
     >>> norch.nn.LogSoftmax(1)(norch.zeros(1, 2))
     tensor([[-0.6931, -0.6931]])

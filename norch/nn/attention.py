@@ -224,16 +224,23 @@ def _added(
 
 
 class MultiheadAttention(Module):
-    """concat(head_1, ..., head_h) W_out, with head_i = softmax(Q_i K_i^T / sqrt(head_dim)) V_i and Q, K, V linear
-    projections, with a bias if `bias`, of query, key and value (Vaswani et al. 2017, section 3.2.2).
+    """concat(head_1, ..., head_h) W_out, with head_i = softmax(Q_i K_i^T / sqrt(head_dim)) V_i, and Q, K, V linear
+    projections of query, key and value (Vaswani et al. 2017, section 3.2.2).
 
-    query: (L, N, embed_dim); key: (S, N, kdim); value: (S, N, vdim); with batch_first, N comes first; or all without
-    N. Returns the output, of the shape of query, and the attention weights: (N, L, S), averaged over the heads, or (N,
-    num_heads, L, S) without average_attn_weights, or None without need_weights, which allows one fused kernel if there
-    is no mask and no dropout. attn_mask: (L, S) or (N * num_heads, L, S); key_padding_mask: (N, S); bools, True for
-    positions to ignore, or floats that are added to the scores. is_causal: attn_mask is the causal mask and is not
-    read. dropout applies to the weights. add_bias_kv: a further key and value, which are parameters; add_zero_attn:
-    a further key and value of zeros. ShapeError for other shapes.
+    layer(query, key, value) returns a pair: the output, of the shape of query, and the attention weights, (N, L, S),
+    averaged over the heads. The shapes of the arguments, with N first if batch_first, or all without N, are
+
+    query             (L, N, embed_dim)
+    key, value        (S, N, kdim), (S, N, vdim); kdim and vdim are embed_dim by default
+    attn_mask         (L, S) or (N * num_heads, L, S)
+    key_padding_mask  (N, S)
+
+    Masks are bools, True for positions to ignore, or floats that are added to the scores. is_causal: attn_mask is the
+    causal mask, and is not read. The weights are (N, num_heads, L, S) without average_attn_weights, and None without
+    need_weights: then functional.scaled_dot_product_attention() computes the output, which is faster.
+
+    bias: whether the projections have one. dropout: its probability, for the weights. add_bias_kv: a further key and
+    value, which are parameters. add_zero_attn: a further key and value of zeros. ShapeError for other shapes.
 
     >>> attention = norch.nn.MultiheadAttention(8, 2, batch_first=True)
     >>> x = norch.ones(3, 5, 8)

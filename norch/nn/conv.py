@@ -103,13 +103,14 @@ class Conv1d(_Conv):
     L' = (L + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1, rounded down. weight: (out_channels, in_channels
     / groups, kernel_size); bias: (out_channels), or None. Both are initialized uniformly in +-1/sqrt(fan_in).
 
-    stride       the distance between two windows
-    padding      the number of elements that are added at each end, "valid" (none), or "same" (L' = L, stride 1)
+    stride        the distance between two windows
+    padding       the number of elements that are added at each end, "valid" (none), or "same" (L' = L, stride 1)
     padding_mode  the added elements: "zeros", "reflect", "replicate" or "circular"
-    dilation     the distance between two elements of a window
-    groups       the channels are split into so many groups, each with a convolution of its own
+    dilation      the distance between two elements of a window
+    groups        the channels are split into so many groups, each with a convolution of its own
 
-    ValueError for other values, and where groups does not divide the channels.
+    ValueError for other values, and if groups does not divide both numbers of channels. ShapeError for an input with
+    another number of channels. As in all libraries, the kernel is not mirrored: this is a cross-correlation.
 
     >>> norch.nn.Conv1d(2, 3, 5, padding=2)(norch.ones(1, 2, 8)).shape
     norch.Size([1, 3, 8])
@@ -191,9 +192,11 @@ class _ConvTranspose(_Conv):
 class ConvTranspose1d(_ConvTranspose):
     """The adjoint of Conv1d: (N, in_channels, L) to (N, out_channels, L'), with L' about stride * L.
 
-    weight: (in_channels, out_channels / groups, kernel_size). Several sizes L' have a Conv1d with output size L:
-    output_padding, or output_size in the call, selects one; ValueError for an output_size that is none of them.
-    padding_mode: "zeros". Other parameters are those of the Conv1d.
+    L' = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. weight: (in_channels,
+    out_channels / groups, kernel_size). With a stride s, the Conv1d maps s sizes L' to the same L: output_padding, or
+    output_size in the call, selects one of them. ValueError for an output_size that is none of them, ArgumentError for
+    an output_padding that is neither less than the stride nor less than the dilation. padding_mode: "zeros". Other
+    parameters are those of the Conv1d.
 
     >>> norch.nn.ConvTranspose1d(4, 2, 4, stride=2, padding=1)(norch.ones(1, 4, 7)).shape
     norch.Size([1, 2, 14])

@@ -15,7 +15,8 @@ __all__ = ["Bilinear", "CosineSimilarity", "PairwiseDistance"]
 
 
 class PairwiseDistance(Layer):
-    """The p-norm of x1 - x2 + eps over the last axis, which keepdim keeps with size 1.
+    """The p-norm of x1 - x2 + eps over the last axis: (N, D) and (N, D) to (N); other shapes broadcast. keepdim keeps
+    the axis, with size 1. eps keeps the gradient finite where x1 = x2.
 
     >>> norch.nn.PairwiseDistance()(norch.zeros(1, 2), norch.tensor([[3.0, 4.0]]))
     tensor([5.0000])
@@ -31,7 +32,8 @@ class PairwiseDistance(Layer):
 
 @options
 class CosineSimilarity(Layer, function=F.cosine_similarity):
-    """The cosine of the angle between x1 and x2 along dim; lengths count as eps at least.
+    """The cosine of the angle between x1 and x2 along dim: x1 . x2 / (max(|x1|, eps) * max(|x2|, eps)). Shapes
+    broadcast, and dim is not in the result.
 
     >>> norch.nn.CosineSimilarity(dim=0)(norch.tensor([1.0, 0.0]), norch.tensor([0.0, 2.0]))
     tensor(0.)

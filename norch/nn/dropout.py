@@ -22,9 +22,10 @@ class _Dropout(Layer):
 
 
 class Dropout(_Dropout, function=F.dropout):
-    """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p), which keeps the
-    expected value; in eval mode returns its input (Srivastava et al. 2014). Any shape; `inplace` writes into the
-    input. p outside [0, 1] raises ValueError.
+    """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p), so that the
+    expected value stays the same; in eval mode, returns its input (Srivastava et al. 2014, section 4).
+
+    Takes floats of any shape. inplace: writes into the input. p outside [0, 1] raises ValueError.
 
     >>> norch.nn.Dropout(0.5).eval()(norch.ones(3))
     tensor([1., 1., 1.])
@@ -32,7 +33,8 @@ class Dropout(_Dropout, function=F.dropout):
 
 
 class Dropout1d(_Dropout, function=F.dropout1d):
-    """Dropout of whole channels of (N, C, L) or (C, L) (Tompson et al. 2015).
+    """Dropout that zeroes whole channels of (N, C, L) or (C, L) (Tompson et al. 2015). ShapeError for fewer than two
+    dimensions.
 
     >>> norch.nn.Dropout1d(0.2)(norch.ones(2, 3, 4)).shape
     norch.Size([2, 3, 4])
@@ -56,7 +58,9 @@ class Dropout3d(_Dropout, function=F.dropout3d):
 
 
 class AlphaDropout(_Dropout, function=F.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1 of the output of SELU (Klambauer et al. 2017).
+    """Dropout for networks with SELU: elements are set to the negative saturation value of SELU, not to 0, and the
+    result is scaled and shifted so that its mean stays 0 and its variance 1 (Klambauer et al. 2017). p and inplace as
+    in Dropout.
 
     >>> norch.nn.AlphaDropout(0.2).eval()(norch.ones(3))
     tensor([1., 1., 1.])
@@ -64,7 +68,7 @@ class AlphaDropout(_Dropout, function=F.alpha_dropout):
 
 
 class FeatureAlphaDropout(_Dropout, function=F.feature_alpha_dropout):
-    """AlphaDropout of whole channels of (N, C, ...).
+    """AlphaDropout that sets whole channels of (N, C, ...).
 
     >>> norch.nn.FeatureAlphaDropout(0.2)(norch.ones(2, 3, 4)).shape
     norch.Size([2, 3, 4])

@@ -19,10 +19,12 @@ __all__ = ["Embedding"]
 
 
 class Embedding(Module):
-    """A table of num_embeddings vectors of size embedding_dim: integers of any shape to (*, embedding_dim).
+    """A table of num_embeddings vectors of size embedding_dim: integers of any shape (*) give their rows, (*,
+    embedding_dim).
 
-    weight: (num_embeddings, embedding_dim), initialized from the standard normal distribution; row padding_idx is 0
-    and gets no gradient. Other arguments as in functional.embedding. _weight and _freeze: for from_pretrained().
+    weight: (num_embeddings, embedding_dim), initialized from the standard normal distribution. Row padding_idx is 0,
+    and gets no gradient. An index out of range raises IndexError, an input of floats DTypeError. Other arguments as in
+    functional.embedding. _weight and _freeze: for from_pretrained().
 
     >>> norch.nn.Embedding(10, 3)(norch.tensor([[1, 2], [4, 5]])).shape
     norch.Size([2, 2, 3])

@@ -12,7 +12,8 @@ __all__ = ["ChannelShuffle", "Flatten", "PixelShuffle", "PixelUnshuffle", "Unfla
 
 @options
 class Flatten(Layer, function=flatten):
-    """Joins the axes start_dim ... end_dim; by default all but the first, the batch.
+    """Joins the axes from start_dim to end_dim into one; by default all but the first, the batch. IndexError for an
+    axis that there is not.
 
     >>> norch.nn.Flatten()(norch.zeros(8, 3, 4)).shape
     norch.Size([8, 12])
@@ -24,7 +25,8 @@ class Flatten(Layer, function=flatten):
 
 @options
 class Unflatten(Layer):
-    """Splits the axis `dim` into the sizes `unflattened_size`; one of them may be -1.
+    """Splits the axis `dim` into the sizes unflattened_size, one of which may be -1. ShapeError if they do not multiply
+    to the size of the axis.
 
     >>> norch.nn.Unflatten(1, (3, 4))(norch.zeros(8, 12)).shape
     norch.Size([8, 3, 4])
@@ -42,8 +44,8 @@ class Unflatten(Layer):
 
 @options
 class PixelShuffle(Layer, function=F.pixel_shuffle):
-    """(..., C * r^2, H, W) to (..., C, H * r, W * r), with r = upscale_factor (Shi et al. 2016). See
-    functional.pixel_shuffle.
+    """(..., C * r^2, H, W) to (..., C, H * r, W * r), with r = upscale_factor: channels become blocks of pixels (Shi et
+    al. 2016, section 3.2). ShapeError if r^2 does not divide the channels.
 
     >>> norch.nn.PixelShuffle(2)(norch.ones(1, 8, 3, 3)).shape
     norch.Size([1, 2, 6, 6])
@@ -54,7 +56,8 @@ class PixelShuffle(Layer, function=F.pixel_shuffle):
 
 @options
 class PixelUnshuffle(Layer, function=F.pixel_unshuffle):
-    """(..., C, H * r, W * r) to (..., C * r^2, H, W), with r = downscale_factor. See functional.pixel_unshuffle.
+    """The inverse of PixelShuffle: (..., C, H * r, W * r) to (..., C * r^2, H, W), with r = downscale_factor.
+    ShapeError if r does not divide the sizes.
 
     >>> norch.nn.PixelUnshuffle(2)(norch.ones(1, 2, 6, 6)).shape
     norch.Size([1, 8, 3, 3])
@@ -65,7 +68,9 @@ class PixelUnshuffle(Layer, function=F.pixel_unshuffle):
 
 @options
 class ChannelShuffle(Layer, function=F.channel_shuffle):
-    """Interleaves the channels (axis 1) of `groups` groups (Zhang et al. 2018). See functional.channel_shuffle.
+    """Interleaves the channels (axis 1) of `groups` groups, so that the next grouped convolution mixes them (Zhang et
+    al. 2018, section 3.1): channel i of group g moves to position i * groups + g. ShapeError if groups does not divide
+    the channels.
 
     >>> norch.nn.ChannelShuffle(2)(norch.arange(4).reshape(1, 4, 1)).flatten()
     tensor([0, 2, 1, 3])

@@ -68,11 +68,12 @@ class _Loss(Layer):
 
 @options
 class MSELoss(_Loss, function=F.mse_loss):
-    """(input - target)^2, for input and target of the same shape.
+    """(input - target)^2, for floats of the same shape. Other shapes broadcast, with a warning; integers and complex
+    numbers raise DTypeError.
 
     reduction, here and in the other losses: "mean", the default, and "sum" give a 0-d tensor; "none" gives the loss of
-    each element, or of each sample where the formula is of samples; ValueError for other values. PyTorch's deprecated
-    size_average and reduce are accepted where PyTorch accepts them.
+    each element, or of each sample where the formula is one of samples. Other values raise ValueError. PyTorch's
+    deprecated size_average and reduce are accepted where PyTorch accepts them.
 
     >>> norch.nn.MSELoss()(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)
@@ -83,7 +84,7 @@ class MSELoss(_Loss, function=F.mse_loss):
 
 @options
 class L1Loss(_Loss, function=F.l1_loss):
-    """|input - target|; otherwise as MSELoss.
+    """|input - target|. Shapes, dtypes and reduction as in MSELoss.
 
     >>> norch.nn.L1Loss()(norch.zeros(2), norch.tensor([1.0, -3.0]))
     tensor(2.)
@@ -94,8 +95,8 @@ class L1Loss(_Loss, function=F.l1_loss):
 
 @options
 class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
-    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target (Girshick 2015); otherwise as
-    MSELoss.
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, with d = input - target (Girshick 2015, section 2.3).
+    Shapes, dtypes and reduction as in MSELoss; beta = 0 gives L1Loss.
 
     >>> norch.nn.SmoothL1Loss(reduction="none")(norch.tensor([0.5, 3.0]), norch.zeros(2))
     tensor([0.1250, 2.5000])
@@ -107,8 +108,8 @@ class SmoothL1Loss(_Loss, function=F.smooth_l1_loss):
 
 @options
 class HuberLoss(_Loss, function=F.huber_loss):
-    """d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target (Huber 1964); otherwise as
-    MSELoss.
+    """d^2 / 2 where |d| < delta, else delta * (|d| - delta / 2), with d = input - target (Huber 1964). Shapes, dtypes
+    and reduction as in MSELoss; delta must be positive, ArgumentError otherwise.
 
     >>> norch.nn.HuberLoss("none", delta=2.0)(norch.tensor([0.5, 3.0]), norch.zeros(2))
     tensor([0.1250, 4.0000])
@@ -121,8 +122,11 @@ class HuberLoss(_Loss, function=F.huber_loss):
 
 @options
 class KLDivLoss(_Loss, function=F.kl_div):
-    """The Kullback-Leibler divergence (Kullback and Leibler 1951), from log-probabilities. See functional.kl_div.
-    reduction: "batchmean" too.
+    """target * (log(target) - input), which sums to the Kullback-Leibler divergence (Kullback and Leibler 1951).
+
+    input: log-probabilities; target: probabilities, or with log_target log-probabilities, of the same shape. reduction:
+    as in MSELoss, or "batchmean", the sum divided by the first size. That is the divergence as a mean over samples;
+    "mean" divides by the number of elements instead.
 
     >>> p, q = norch.tensor([[0.5, 0.5]]), norch.tensor([[0.25, 0.75]])
     >>> norch.nn.KLDivLoss(reduction="batchmean")(q.log(), p)
@@ -136,10 +140,12 @@ class KLDivLoss(_Loss, function=F.kl_div):
 
 @options
 class NLLLoss(_Loss, function=F.nll_loss):
-    """-input at the target class: log-probabilities (N, C, ...) and class indices (N, ...).
+    """-input at the target class.
 
-    weight: (C), a factor for each class; samples of class ignore_index do not count. See functional.nll_loss for what
-    "mean" divides by. reduction as in MSELoss.
+    input: log-probabilities (N, C, ...) or (C); target: integers (N, ...) or (), the class indices. weight: (C), a
+    factor for each class. Samples whose class is ignore_index do not count. "mean" divides by the sum of the weights of
+    the samples that count. reduction as in MSELoss. A class out of range raises IndexError, a target of floats
+    DTypeError.
 
     >>> scores = norch.tensor([[0.25, 0.75]]).log()
     >>> norch.nn.NLLLoss()(scores, norch.tensor([1]))
@@ -153,10 +159,12 @@ class NLLLoss(_Loss, function=F.nll_loss):
 
 @options
 class CrossEntropyLoss(_Loss, function=F.cross_entropy):
-    """The cross-entropy of logits (N, C, ...) with class indices (N, ...) or probabilities (N, C, ...).
+    """-log(softmax(input)) at the target class: NLLLoss of LogSoftmax, for logits of any size without overflow.
 
-    weight, ignore_index: as in NLLLoss; label_smoothing in [0, 1] mixes the target with the uniform distribution.
-    Logits of any size do not overflow. A class index out of range raises IndexError. See functional.cross_entropy.
+    input: logits (N, C, ...) or (C). target: class indices, integers (N, ...) or (); or probabilities of the shape of
+    input. weight, ignore_index: as in NLLLoss. label_smoothing, in [0, 1], mixes the target with the uniform
+    distribution (Szegedy et al. 2016, section 7). reduction as in MSELoss. A class out of range raises IndexError, a
+    target of another shape ShapeError.
 
     >>> norch.nn.CrossEntropyLoss()(norch.zeros(3, 2), norch.tensor([0, 1, 1]))
     tensor(0.6931)
@@ -170,8 +178,11 @@ class CrossEntropyLoss(_Loss, function=F.cross_entropy):
 
 @options
 class BCELoss(_Loss, function=F.binary_cross_entropy):
-    """The binary cross-entropy of probabilities with targets in [0, 1] of the same shape; weight, a factor of the loss,
-    broadcasts to it. See functional.binary_cross_entropy. reduction as in MSELoss.
+    """-(target * log(input) + (1 - target) * log(1 - input)): the binary cross-entropy of probabilities.
+
+    input, target: the same shape, ShapeError otherwise, with elements in [0, 1], ArgumentError otherwise. Logarithms
+    are clamped to at least -100. weight: a factor of the loss; it broadcasts. reduction as in MSELoss.
+    BCEWithLogitsLoss is more accurate.
 
     >>> norch.nn.BCELoss()(norch.tensor([0.5, 0.5]), norch.tensor([0.0, 1.0]))
     tensor(0.6931)
@@ -182,10 +193,11 @@ class BCELoss(_Loss, function=F.binary_cross_entropy):
 
 @options
 class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
-    """The binary cross-entropy of logits with targets in [0, 1] of the same shape, without overflow.
+    """BCELoss of sigmoid(input), computed without overflow.
 
-    weight: broadcasts to the loss; pos_weight: the factor of the positive term, broadcasts as well. reduction as in
-    MSELoss.
+    input: logits; target: of the same shape, ShapeError otherwise. weight: a factor of the loss; pos_weight: a factor
+    of the term of target 1, for example the ratio of negative to positive samples of each class. Both broadcast.
+    reduction as in MSELoss.
 
     >>> norch.nn.BCEWithLogitsLoss()(norch.tensor([0.0, 100.0]), norch.tensor([1.0, 1.0]))
     tensor(0.3466)
@@ -198,8 +210,11 @@ class BCEWithLogitsLoss(_Loss, function=F.binary_cross_entropy_with_logits):
 
 @options
 class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
-    """The negative log-likelihood of a Poisson distribution. See functional.poisson_nll_loss; reduction as in
-    MSELoss.
+    """exp(input) - target * input: the negative log-likelihood of counts that are Poisson distributed, with the
+    logarithm of the rate as input.
+
+    Without log_input, input is the rate: input - target * log(input + eps). full adds Stirling's approximation of
+    log(target!) where target > 1. input, target: the same shape. reduction as in MSELoss.
 
     >>> norch.nn.PoissonNLLLoss()(norch.zeros(1), norch.tensor([2.0]))
     tensor(1.)
@@ -214,7 +229,11 @@ class PoissonNLLLoss(_Loss, function=F.poisson_nll_loss):
 
 @options
 class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
-    """The negative log-likelihood of normal distributions (Nix and Weigend 1994). See functional.gaussian_nll_loss;
+    """(log(var) + (input - target)^2 / var) / 2: the negative log-likelihood of normal distributions (Nix and Weigend
+    1994), without the constant log(2 pi) / 2, which full adds.
+
+    loss(input, target, var): input, the means, and target have the same shape; var has that shape, or size 1 or no axis
+    in place of the last one, or is a number. var counts as at least eps; negative elements raise ArgumentError.
     reduction as in MSELoss.
 
     >>> norch.nn.GaussianNLLLoss()(norch.zeros(1), norch.tensor([2.0]), norch.ones(1))
@@ -230,8 +249,10 @@ class GaussianNLLLoss(_Loss, function=F.gaussian_nll_loss):
 
 @options
 class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
-    """Distances: small for target 1, greater than margin for target -1 (Hadsell et al. 2006). See
-    functional.hinge_embedding_loss; reduction as in MSELoss.
+    """input where target is 1, max(0, margin - input) where target is -1 (Hadsell et al. 2006). input is usually a
+    distance of pairs: small for similar ones, at least margin for others.
+
+    input, target: the same shape, or shapes that broadcast. reduction as in MSELoss.
 
     >>> norch.nn.HingeEmbeddingLoss(reduction="none")(norch.tensor([0.25, 0.25]), norch.tensor([1, -1]))
     tensor([0.2500, 0.7500])
@@ -242,7 +263,8 @@ class HingeEmbeddingLoss(_Loss, function=F.hinge_embedding_loss):
 
 @options
 class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
-    """log(1 + exp(-target * input)), for targets 1 and -1 of the shape of input; reduction as in MSELoss.
+    """log(1 + exp(-target * input)), for targets 1 and -1. input, target: the same shape, or shapes that broadcast;
+    reduction as in MSELoss.
 
     >>> norch.nn.SoftMarginLoss()(norch.zeros(2), norch.tensor([1, -1]))
     tensor(0.6931)
@@ -253,8 +275,11 @@ class SoftMarginLoss(_Loss, function=F.soft_margin_loss):
 
 @options
 class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
-    """Ranks input1 above input2 for target 1, below for -1. See functional.margin_ranking_loss; reduction as in
-    MSELoss.
+    """max(0, margin - target * (input1 - input2)): 0 if input1 is greater by margin where target is 1, and input2 where
+    it is -1.
+
+    loss(input1, input2, target): shapes that broadcast and have the same number of dimensions, ShapeError otherwise.
+    reduction as in MSELoss.
 
     >>> norch.nn.MarginRankingLoss()(norch.tensor([1.0]), norch.tensor([3.0]), norch.tensor([1]))
     tensor(2.)
@@ -266,7 +291,10 @@ class MarginRankingLoss(_Loss, function=F.margin_ranking_loss):
 
 @options
 class CosineEmbeddingLoss(_Loss, function=F.cosine_embedding_loss):
-    """Pairs of vectors: similar for target 1, dissimilar for -1. See functional.cosine_embedding_loss; reduction as in
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1, with cos the cosine of the angle between input1
+    and input2.
+
+    loss(input1, input2, target): (N, D), (N, D) and (N), or (D), (D) and (); ShapeError otherwise. reduction as in
     MSELoss.
 
     >>> x, y = norch.tensor([[1.0, 0.0]]), norch.tensor([[0.0, 1.0]])
@@ -290,8 +318,11 @@ class _TripletLoss(_Loss):
 
 @options
 class TripletMarginLoss(_TripletLoss, function=F.triplet_margin_loss):
-    """An anchor nearer to `positive` than to `negative`, by margin > 0 (Schroff et al. 2015). See
-    functional.triplet_margin_loss; p and eps: those of PairwiseDistance; reduction as in MSELoss.
+    """max(0, margin + d(anchor, positive) - d(anchor, negative)), with d the PairwiseDistance of order p (Schroff et
+    al. 2015, section 3.1).
+
+    All three: (N, D) or (D). swap: the smaller of d(anchor, negative) and d(positive, negative) counts (Balntas et al.
+    2016). eps: that of PairwiseDistance. reduction as in MSELoss. A margin that is not positive raises ValueError.
 
     >>> norch.nn.TripletMarginLoss()(norch.zeros(1, 2), norch.zeros(1, 2), norch.full((1, 2), 3.0))
     tensor(0.)
@@ -305,8 +336,8 @@ class TripletMarginLoss(_TripletLoss, function=F.triplet_margin_loss):
 
 @options
 class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with_distance_loss):
-    """TripletMarginLoss with another distance: distance_function(x1, x2), of tensors (N, D), gives (N); by default
-    PairwiseDistance().
+    """TripletMarginLoss with another distance: distance_function(x1, x2) takes tensors (N, D) and gives (N); the
+    default is PairwiseDistance().
 
     >>> loss = norch.nn.TripletMarginWithDistanceLoss(distance_function=lambda a, b: (a - b).abs().sum(-1), margin=5.0)
     >>> x, y = norch.tensor([[0.0]]), norch.tensor([[2.0]])
@@ -328,8 +359,11 @@ class TripletMarginWithDistanceLoss(_TripletLoss, function=F.triplet_margin_with
 
 @options
 class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
-    """The classes of a sample scored above all others by 1. See functional.multilabel_margin_loss; reduction as in
-    MSELoss.
+    """The sum over the classes y of a sample, and over all other classes i, of max(0, 1 - x[y] + x[i]) / C.
+
+    x, the input: (N, C) or (C). target: integers of the same shape, the classes of a sample followed by -1; what
+    follows the first -1 is not read. The loss has the shape (N) or () before the reduction, which is as in MSELoss. A
+    class out of range raises IndexError, other shapes ShapeError.
 
     >>> norch.nn.MultiLabelMarginLoss()(norch.tensor([[0.5, 0.0]]), norch.tensor([[0, -1]]))
     tensor(0.2500)
@@ -338,8 +372,8 @@ class MultiLabelMarginLoss(_Loss, function=F.multilabel_margin_loss):
 
 @options
 class MultiLabelSoftMarginLoss(_Loss, function=F.multilabel_soft_margin_loss):
-    """The binary cross-entropy of logits, averaged over the classes. See functional.multilabel_soft_margin_loss;
-    reduction as in MSELoss.
+    """BCEWithLogitsLoss averaged over the classes: input and target (N, C) give (N) before the reduction, which is as
+    in MSELoss. weight: (C), a factor for each class.
 
     >>> norch.nn.MultiLabelSoftMarginLoss()(norch.zeros(1, 3), norch.tensor([[1.0, 0.0, 1.0]]))
     tensor(0.6931)
@@ -350,8 +384,11 @@ class MultiLabelSoftMarginLoss(_Loss, function=F.multilabel_soft_margin_loss):
 
 @options
 class MultiMarginLoss(_Loss, function=F.multi_margin_loss):
-    """A class scored above the others by margin (Weston and Watkins 1999). See functional.multi_margin_loss; reduction
-    as in MSELoss. p: 1 or 2, ValueError otherwise.
+    """The sum over the classes i other than y of max(0, margin - x[y] + x[i])^p / C, times weight[y] (Weston and
+    Watkins 1999).
+
+    x, the input: (N, C) or (C); y, the target: integers (N) or (); weight: (C). p: 1 or 2, ArgumentError otherwise.
+    reduction as in MSELoss.
 
     >>> norch.nn.MultiMarginLoss()(norch.tensor([[0.1, 0.2, 0.4, 0.8]]), norch.tensor([3]))
     tensor(0.3250)

@@ -46,11 +46,11 @@ def _as_shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 class LayerNorm(_Affine):
-    """(x - mean) / sqrt(variance + eps) * weight + bias, over the last axes, of shape normalized_shape (Ba et al.
-    2016).
+    """(x - mean) / sqrt(variance + eps) * weight + bias, with the statistics over the last axes, of shape
+    normalized_shape (Ba et al. 2016, section 3). Training and eval mode do the same.
 
     eps: added to the variance, so that it is not 0. weight, bias: of shape normalized_shape; None without
-    elementwise_affine, and the bias without `bias`. ShapeError for an input whose last axes have other sizes.
+    elementwise_affine, bias also without `bias`. ShapeError for an input whose last axes have other sizes.
 
     >>> norch.nn.LayerNorm(2, eps=0.0)(norch.tensor([[1.0, 3.0]])).tolist()
     [[-1.0, 1.0]]
@@ -78,10 +78,11 @@ class LayerNorm(_Affine):
 
 
 class RMSNorm(_Affine):
-    """x / sqrt(mean(x^2) + eps) * weight, over the last axes, of sizes normalized_shape (Zhang and Sennrich 2019).
+    """x / sqrt(mean(x^2) + eps) * weight, with the mean over the last axes, of shape normalized_shape (Zhang and
+    Sennrich 2019, section 3).
 
     eps None: the machine epsilon of the input's dtype. weight: of shape normalized_shape; None without
-    elementwise_affine.
+    elementwise_affine. ShapeError for an input whose last axes have other sizes.
 
     >>> norch.nn.RMSNorm(2, eps=0.0)(norch.tensor([[3.0, 3.0]])).tolist()
     [[1.0, 1.0]]
@@ -108,9 +109,10 @@ class RMSNorm(_Affine):
 
 
 class GroupNorm(_Affine):
-    """(x - mean) / sqrt(variance + eps) * weight + bias, over num_groups groups of channels (Wu and He 2018).
+    """(x - mean) / sqrt(variance + eps) * weight + bias, with the statistics of each sample over num_groups groups of
+    channels (Wu and He 2018, section 3). Training and eval mode do the same.
 
-    Input (N, num_channels, ...); weight, bias: (num_channels), None without affine, and the bias without `bias`.
+    Input: (N, num_channels, ...). weight, bias: (num_channels), None without affine; bias also without `bias`.
     ValueError if num_groups does not divide num_channels.
 
     >>> norch.nn.GroupNorm(2, 4)(norch.ones(3, 4, 5)).shape
@@ -143,10 +145,10 @@ class GroupNorm(_Affine):
 
 @options
 class LocalResponseNorm(Layer, function=F.local_response_norm):
-    """x / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels (Krizhevsky et
-    al. 2012, section 3.3).
+    """x / (k + alpha * mean)^beta, with mean the mean of the squares of `size` neighbouring channels (Krizhevsky et al.
+    2012, section 3.3).
 
-    Input (N, C, ...). See functional.local_response_norm.
+    Input: (N, C, ...) of three or more dimensions, ShapeError otherwise. Channels beyond the ends count as 0.
 
     >>> norch.nn.LocalResponseNorm(5)(norch.ones(2, 8, 4, 4)).shape
     norch.Size([2, 8, 4, 4])
@@ -233,13 +235,16 @@ class _BatchNorm(_NormWithStatistics):
 
 
 class BatchNorm1d(_BatchNorm):
-    """(x - mean) / sqrt(variance + eps) * weight + bias, for each channel of (N, C) or (N, C, L) (Ioffe and Szegedy
-    2015).
+    """(x - mean) / sqrt(variance + eps) * weight + bias, for each channel of (N, C) or (N, C, L), with C = num_features
+    (Ioffe and Szegedy 2015, section 3).
 
-    In training the statistics are those of the batch, and running_mean and running_var move towards them by `momentum`
-    (None: they are averages over all batches). In eval mode the running statistics are used; without
-    track_running_stats there are none. num_features: C; eps: added to the variance, so that it is not 0; weight, bias:
-    (C), None without affine, and the bias without `bias`. ShapeError for other numbers of dimensions.
+    In training, the mean and the biased variance are those of the batch, and running_mean and running_var move towards
+    them by `momentum`, the variance towards the unbiased one; with momentum None they are averages over all batches. In
+    eval mode the running statistics are used. Without track_running_stats there are none, and the batch's are used in
+    both modes.
+
+    eps: added to the variance, so that it is not 0. weight, bias: (C), None without affine; bias also without `bias`.
+    ShapeError for other numbers of dimensions.
 
     >>> norch.nn.BatchNorm1d(1)(norch.tensor([[1.0], [3.0]])).detach()
     tensor([[-1.0000],
@@ -296,7 +301,7 @@ class _InstanceNorm(_NormWithStatistics):
 class InstanceNorm1d(_InstanceNorm):
     """(x - mean) / sqrt(variance + eps) for each channel of each sample of (N, C, L) or (C, L) (Ulyanov et al. 2016).
 
-    By default without weight, bias and running statistics; otherwise as BatchNorm1d.
+    By default there are no weight, bias and running statistics; otherwise as BatchNorm1d.
 
     >>> norch.nn.InstanceNorm1d(2)(norch.tensor([[[1.0, 3.0], [10.0, 20.0]]]))
     tensor([[[-1.0000,  1.0000],

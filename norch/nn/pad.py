@@ -53,7 +53,8 @@ class _ConstantPad(_Pad):
 
 
 class ConstantPad1d(_ConstantPad, axes=1):
-    """Pads the last axis with `value`; padding: (left, right), or one size.
+    """Pads the last axis of a tensor, of one axis or more, with `value`; padding: (left, right), or one size. Negative
+    sizes cut elements off.
 
     >>> norch.nn.ConstantPad1d((1, 2), 7.0)(norch.ones(1, 2))
     tensor([[7., 1., 1., 7., 7.]])
@@ -110,7 +111,8 @@ class ZeroPad3d(_ZeroPad, ConstantPad3d):
 
 
 class ReflectionPad1d(_Pad, axes=1, mode="reflect"):
-    """Pads the last axis with its reflection at the first and last element; padding: (left, right), or one size.
+    """Pads the last axis of (C, L) or (N, C, L) with its reflection at the first and the last element, which are not
+    repeated; padding: (left, right), or one size, less than that of the axis: ShapeError otherwise.
 
     >>> norch.nn.ReflectionPad1d(2)(norch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[3., 2., 1., 2., 3., 2., 1.]])
@@ -118,7 +120,8 @@ class ReflectionPad1d(_Pad, axes=1, mode="reflect"):
 
 
 class ReflectionPad2d(_Pad, axes=2, mode="reflect"):
-    """Reflects the last two axes; padding: (left, right, top, bottom), or one size.
+    """ReflectionPad1d for the last two axes of (C, H, W) or (N, C, H, W); padding: (left, right, top, bottom), or one
+    size.
 
     >>> norch.nn.ReflectionPad2d((1, 1, 0, 0))(norch.tensor([[[1.0, 2.0, 3.0]]]))
     tensor([[[2., 1., 2., 3., 2.]]])
@@ -126,7 +129,8 @@ class ReflectionPad2d(_Pad, axes=2, mode="reflect"):
 
 
 class ReflectionPad3d(_Pad, axes=3, mode="reflect"):
-    """Reflects the last three axes; padding: (left, right, top, bottom, front, back), or one size.
+    """ReflectionPad1d for the last three axes of (C, D, H, W) or (N, C, D, H, W); padding: (left, right, top, bottom,
+    front, back), or one size.
 
     >>> norch.nn.ReflectionPad3d(1)(norch.ones(1, 2, 3, 4)).shape
     norch.Size([1, 4, 5, 6])
@@ -134,7 +138,8 @@ class ReflectionPad3d(_Pad, axes=3, mode="reflect"):
 
 
 class ReplicationPad1d(_Pad, axes=1, mode="replicate"):
-    """Pads the last axis with its first and last element; padding: (left, right), or one size.
+    """Pads the last axis of (C, L) or (N, C, L) with copies of its first and last element; padding: (left, right), or
+    one size.
 
     >>> norch.nn.ReplicationPad1d(1)(norch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[1., 1., 2., 3., 3.]])
@@ -142,7 +147,8 @@ class ReplicationPad1d(_Pad, axes=1, mode="replicate"):
 
 
 class ReplicationPad2d(_Pad, axes=2, mode="replicate"):
-    """Replicates the outer elements of the last two axes; padding: (left, right, top, bottom), or one size.
+    """ReplicationPad1d for the last two axes of (C, H, W) or (N, C, H, W); padding: (left, right, top, bottom), or one
+    size.
 
     >>> norch.nn.ReplicationPad2d((1, 1, 0, 0))(norch.tensor([[[1.0, 2.0, 3.0]]]))
     tensor([[[1., 1., 2., 3., 3.]]])
@@ -150,7 +156,8 @@ class ReplicationPad2d(_Pad, axes=2, mode="replicate"):
 
 
 class ReplicationPad3d(_Pad, axes=3, mode="replicate"):
-    """Replicates the outer elements of the last three axes; padding: six sizes, or one.
+    """ReplicationPad1d for the last three axes of (C, D, H, W) or (N, C, D, H, W); padding: (left, right, top, bottom,
+    front, back), or one size.
 
     >>> norch.nn.ReplicationPad3d(1)(norch.ones(1, 2, 3, 4)).shape
     norch.Size([1, 4, 5, 6])
@@ -158,7 +165,8 @@ class ReplicationPad3d(_Pad, axes=3, mode="replicate"):
 
 
 class CircularPad1d(_Pad, axes=1, mode="circular"):
-    """Pads the last axis with the elements of its other end; padding: (left, right), or one size.
+    """Pads the last axis of (C, L) or (N, C, L) with the elements of its other end; padding: (left, right), or one
+    size. Sizes larger than the axis raise ShapeError. Dtypes of this and the other layers: all.
 
     >>> norch.nn.CircularPad1d(1)(norch.tensor([[1.0, 2.0, 3.0]]))
     tensor([[3., 1., 2., 3., 1.]])
@@ -166,7 +174,8 @@ class CircularPad1d(_Pad, axes=1, mode="circular"):
 
 
 class CircularPad2d(_Pad, axes=2, mode="circular"):
-    """Pads the last two axes circularly; padding: (left, right, top, bottom), or one size.
+    """Pads the last two axes of (C, H, W) or (N, C, H, W) with the elements of their other ends; padding: (left, right,
+    top, bottom), or one size.
 
     >>> norch.nn.CircularPad2d((1, 1, 0, 0))(norch.tensor([[[1.0, 2.0, 3.0]]]))
     tensor([[[3., 1., 2., 3., 1.]]])
@@ -174,7 +183,8 @@ class CircularPad2d(_Pad, axes=2, mode="circular"):
 
 
 class CircularPad3d(_Pad, axes=3, mode="circular"):
-    """Pads the last three axes circularly; padding: six sizes, or one.
+    """Pads the last three axes of (C, D, H, W) or (N, C, D, H, W) with the elements of their other ends; padding:
+    (left, right, top, bottom, front, back), or one size.
 
     >>> norch.nn.CircularPad3d(1)(norch.ones(1, 2, 3, 4)).shape
     norch.Size([1, 4, 5, 6])

@@ -140,14 +140,21 @@ class _Recurrent(Module):
 class RNNBase(_Recurrent):
     """Base of RNN, LSTM and GRU: num_layers stacked layers, in one direction or, with bidirectional, in both.
 
-    mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU". input_size: the number of features of an element of the sequence.
-    batch_first: the batch is the first axis of input and output, not the second. bias: whether there are biases.
+    mode           "RNN_TANH", "RNN_RELU", "LSTM" or "GRU"
+    input_size     the number of features of an element of the sequence
+    hidden_size    the number of features of the state h
+    bias           whether there are biases
+    batch_first    the batch is the first axis of input and output, not the second
+    dropout        the probability of dropout between layers
+    proj_size      of an LSTM alone: at each step h is multiplied by a parameter weight_hr_lk (proj_size, hidden_size)
+                   (Sak et al. 2014), so that h in the result, in hx and in weight_hh_lk has this size, which is less
+                   than hidden_size; 0, the default, leaves h as it is
+
     Parameters of layer k: weight_ih_lk (gates * hidden_size, inputs), weight_hh_lk (gates * hidden_size, hidden_size),
-    bias_ih_lk and bias_hh_lk (gates * hidden_size); with bidirectional also those with the suffix _reverse. dropout:
-    the probability of dropout between layers. A PackedSequence (nn.utils.rnn) as input gives a PackedSequence, and the
-    last state of each sequence. proj_size, of an LSTM alone and less than hidden_size: h is multiplied by a parameter
-    weight_hr_lk (proj_size, hidden_size) at each step, and so has this size in the result, in hx and in weight_hh_lk
-    (Sak et al. 2014); 0, the default, leaves h as it is.
+    bias_ih_lk and bias_hh_lk (gates * hidden_size), with 1 gate in RNN, 4 in LSTM and 3 in GRU; with bidirectional also
+    those with the suffix _reverse. All are initialized uniformly in +-1/sqrt(hidden_size).
+
+    A PackedSequence (nn.utils.rnn) as input gives a PackedSequence, and the last state of each sequence.
     """
 
     def __init__(
@@ -297,12 +304,12 @@ class RNNBase(_Recurrent):
 
 
 class RNN(RNNBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu (Elman 1990), over a sequence.
+    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh) over a sequence, or relu instead of tanh (Elman 1990).
 
-    input: (T, B, input_size), (B, T, input_size) with batch_first, or (T, input_size). hx, the initial h of each layer
-    and direction: (num_layers * directions, B, hidden_size), zeros by default. Returns the h of the last layer at each
-    time step, and the final h of all layers. ShapeError for other shapes. nonlinearity: "tanh" or "relu". Other
-    parameters: RNNBase.
+    input: (T, B, input_size), (B, T, input_size) with batch_first, or (T, input_size) without a batch. hx, the initial
+    h of each layer and direction: (num_layers * directions, B, hidden_size), zeros by default. Returns the pair of the
+    h of the last layer at each time step, (T, B, directions * hidden_size), and the final h of all layers, of the shape
+    of hx. nonlinearity: "tanh" or "relu". ShapeError for other shapes. Other parameters: RNNBase.
 
     >>> norch.nn.RNN(3, 4)(norch.ones(5, 2, 3))[0].shape
     norch.Size([5, 2, 4])
@@ -327,9 +334,11 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'), over a sequence, with the gates (i, f, g, o) =
-    W_ih x + b_ih + W_hh h + b_hh (Hochreiter and Schmidhuber 1997; Gers et al. 2000). Shapes as in RNN; the state is
-    (h, c).
+    """c' = sigmoid(f) c + sigmoid(i) tanh(g) and h' = sigmoid(o) tanh(c') over a sequence, with the gates (i, f, g, o)
+    = W_ih x + b_ih + W_hh h + b_hh (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
+
+    The state is the pair (h, c), each of the shape of hx in RNN; other shapes as there. Returns output, (h, c).
+    Parameters: RNNBase.
 
     >>> out, (h, c) = norch.nn.LSTM(3, 4, num_layers=2, bidirectional=True)(norch.ones(5, 2, 3))
     >>> out.shape, c.shape
@@ -341,8 +350,10 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """h' = (1 - z) n + z h, over a sequence, with (r, z) = sigmoid(W_ih x + b_ih + W_hh h + b_hh) and n =
-    tanh(W_in x + b_in + r (W_hn h + b_hn)) (Cho et al. 2014). Shapes as in RNN.
+    """h' = (1 - z) n + z h over a sequence, with (r, z) = sigmoid(W_ih x + b_ih + W_hh h + b_hh) and n = tanh(W_in x +
+    b_in + r (W_hn h + b_hn)) (Cho et al. 2014, section 2.3).
+
+    As in PyTorch, r multiplies the product with h; in the paper it multiplies h. Shapes as in RNN; parameters: RNNBase.
 
     >>> norch.nn.GRU(3, 4, batch_first=True)(norch.ones(2, 5, 3))[1].shape
     norch.Size([1, 2, 4])
@@ -386,8 +397,9 @@ class RNNCellBase(_Recurrent):
 
 
 class RNNCell(RNNCellBase):
-    """One step of RNN (Elman 1990): x (B, input_size) or (input_size), and h (B, hidden_size), zeros by default, to
-    h'. bias: whether there are biases; nonlinearity: "tanh" or "relu".
+    """One step of RNN (Elman 1990): from x, (B, input_size) or (input_size), and h, (B, hidden_size) or (hidden_size),
+    zeros by default, to h'. bias: whether there are biases; nonlinearity: "tanh" or "relu". ShapeError for other
+    shapes.
 
     >>> norch.nn.RNNCell(3, 4)(norch.ones(2, 3)).shape
     norch.Size([2, 4])
@@ -407,10 +419,12 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of LSTM (Hochreiter and Schmidhuber 1997; Gers et al. 2000): x and (h, c), zeros by default, to
-    (h', c'); sizes as in RNNCell.
+    """One step of LSTM (Hochreiter and Schmidhuber 1997; Gers et al. 2000): from x and (h, c), zeros by default, to
+    (h', c'). Shapes as in RNNCell.
 
     >>> h, c = norch.nn.LSTMCell(3, 4)(norch.ones(2, 3))
+    >>> h.shape, c.shape
+    (norch.Size([2, 4]), norch.Size([2, 4]))
     """
 
     def __init__(
@@ -420,7 +434,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of GRU (Cho et al. 2014): x and h, zeros by default, to h'; sizes as in RNNCell.
+    """One step of GRU (Cho et al. 2014): from x and h, zeros by default, to h'. Shapes as in RNNCell.
 
     >>> norch.nn.GRUCell(3, 4)(norch.ones(3)).shape
     norch.Size([4])

@@ -12,7 +12,9 @@ __all__ = ["Fold", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNear
 
 @options
 class Upsample(Layer, function=F.interpolate):
-    """Resamples images (N, C, ...) to a size or by a factor. See functional.interpolate.
+    """Resamples images (N, C, ...) of one to three spatial axes to `size`, or by scale_factor. mode: "nearest",
+    "linear", "bilinear", "bicubic" or "trilinear", for the number of axes. ShapeError for other numbers of dimensions.
+    functional.interpolate describes the arguments.
 
     >>> norch.nn.Upsample(scale_factor=2, mode="bilinear")(norch.zeros(1, 3, 4, 5)).shape
     norch.Size([1, 3, 8, 10])
@@ -57,7 +59,8 @@ class UpsamplingBilinear2d(Upsample):
 
 @options
 class Unfold(Layer, function=F.unfold):
-    """The patches of images, as columns. See functional.unfold; sizes as in Conv2d.
+    """The patches that a Conv2d with these sizes reads, as columns: (N, C, H, W) to (N, C * KH * KW, patches), or both
+    without N. Sizes as in Conv2d. See functional.unfold.
 
     >>> norch.nn.Unfold(2)(norch.ones(1, 3, 4, 4)).shape
     norch.Size([1, 12, 9])
@@ -71,7 +74,9 @@ class Unfold(Layer, function=F.unfold):
 
 @options
 class Fold(Layer, function=F.fold):
-    """Sums patches to images of output_size: the adjoint of Unfold. See functional.fold.
+    """Sums patches into images of output_size: (N, C * KH * KW, patches) to (N, C, H, W), or both without N. The
+    adjoint of Unfold: elements of overlapping patches are added. Sizes as in Conv2d. ShapeError for another number of
+    patches. See functional.fold.
 
     >>> norch.nn.Fold(output_size=(4, 4), kernel_size=2, stride=2)(norch.ones(1, 12, 4)).shape
     norch.Size([1, 3, 4, 4])

@@ -110,16 +110,20 @@ class _TransformerLayer(Module):
 
 class TransformerEncoderLayer(_TransformerLayer):
     """x = norm1(src + self_attn(src)), then norm2(x + linear2(activation(linear1(x)))) (Vaswani et al. 2017, section
-    3.1).
+    3.1). With norm_first, x = src + self_attn(norm1(src)), and likewise for the second part. Dropout follows each
+    attention, linear layer and activation.
 
-    With norm_first x = src + self_attn(norm1(src)), and likewise for the second part. Dropout follows each attention,
-    linear layer and activation. src: (L, N, d_model), (N, L, d_model) with batch_first, or (L, d_model) without a
-    batch; the result has the same shape. src_mask: (L, L) or (N * nhead, L, L); src_key_padding_mask: (N, L); both as
-    in MultiheadAttention. is_causal: src_mask is the causal mask of Transformer.generate_square_subsequent_mask(),
-    which allows one fused attention kernel if there is no dropout. activation: 'relu', 'gelu', or a function or module
-    of one tensor; ArgumentError for another name. d_model: the number of features of a position; nhead: of heads, a
-    divisor of d_model; dim_feedforward: of features between linear1 and linear2. layer_norm_eps: the eps of the
-    norms. bias: whether linear layers and norms have one.
+    d_model          the number of features of a position
+    nhead            the number of heads, a divisor of d_model
+    dim_feedforward  the number of features between linear1 and linear2
+    activation       "relu", "gelu", or a function or module of one tensor; ArgumentError for another name
+    layer_norm_eps   the eps of the norms
+    bias             whether linear layers and norms have one
+
+    src: (L, N, d_model), (N, L, d_model) with batch_first, or (L, d_model) without a batch; the result has the same
+    shape. src_mask: (L, L) or (N * nhead, L, L); src_key_padding_mask: (N, L); both as in MultiheadAttention.
+    is_causal: src_mask is the causal mask of Transformer.generate_square_subsequent_mask(). Then, and without
+    src_key_padding_mask, the attention skips what is hidden.
 
     >>> layer = norch.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
     >>> layer(norch.ones(3, 5, 8)).shape
@@ -142,12 +146,12 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 class TransformerDecoderLayer(_TransformerLayer):
-    """TransformerEncoderLayer with a second attention, multihead_attn, from tgt to memory, after the first (Vaswani et
-    al. 2017, section 3.1).
+    """TransformerEncoderLayer with a second attention, multihead_attn, after the first: from tgt, what is decoded, to
+    memory, the encoder's result (Vaswani et al. 2017, section 3.1).
 
     tgt: (T, N, d_model); memory: (S, N, d_model); with batch_first, N comes first; or both without N. The result has
-    the shape of tgt. tgt_mask: (T, T); memory_mask: (T, S); tgt_key_padding_mask: (N, T); memory_key_padding_mask:
-    (N, S); all as in MultiheadAttention. Other parameters as in TransformerEncoderLayer.
+    the shape of tgt. tgt_mask: (T, T); memory_mask: (T, S); tgt_key_padding_mask: (N, T); memory_key_padding_mask: (N,
+    S); all as in MultiheadAttention. Other parameters as in TransformerEncoderLayer.
 
     >>> layer = norch.nn.TransformerDecoderLayer(8, nhead=2, dim_feedforward=16)
     >>> layer(norch.ones(4, 3, 8), norch.ones(5, 3, 8)).shape
@@ -277,10 +281,12 @@ class Transformer(Module):
     projection.
 
     src: (S, N, d_model); tgt: (T, N, d_model); with batch_first, N comes first; or both without N. The result has the
-    shape of tgt. src_mask: (S, S); src_key_padding_mask: (N, S); other masks as in TransformerDecoderLayer.
-    The default encoder and decoder have num_encoder_layers and num_decoder_layers layers and a norm; custom_encoder and
-    custom_decoder replace them. Other parameters as in TransformerEncoderLayer. Matrices are initialized by
-    xavier_uniform_. ShapeError for other shapes.
+    shape of tgt. src_mask: (S, S); src_key_padding_mask: (N, S); other masks as in TransformerDecoderLayer. ShapeError
+    for other shapes.
+
+    The encoder and the decoder have num_encoder_layers and num_decoder_layers layers, and a norm at the end;
+    custom_encoder and custom_decoder replace them. Matrices are initialized by xavier_uniform_. Other parameters as in
+    TransformerEncoderLayer.
 
     >>> model = norch.nn.Transformer(8, 2, 1, 1, dim_feedforward=16)
     >>> model(norch.ones(5, 3, 8), norch.ones(4, 3, 8), tgt_mask=model.generate_square_subsequent_mask(4)).shape

@@ -10,8 +10,13 @@ from ..loss import _Loss
 
 
 class CTCLoss(_Loss):
-    """The CTC loss (Graves et al. 2006) with its options: blank is the class of blanks, zero_infinity makes infinite
-    losses 0; reduction as in MSELoss. See functional.ctc_loss.
+    """-log of the probability that a sequence of labels is read from log_probs, over all alignments with blanks (Graves
+    et al. 2006, section 4.1).
+
+    loss(log_probs, targets, input_lengths, target_lengths): log_probs is (T, N, C), the result of log_softmax(), or (T,
+    C); targets are integers (N, S), or concatenated; lengths are N integers. blank: the class of blanks. zero_infinity:
+    a target longer than its input has the loss 0, not inf. reduction as in MSELoss; "mean" first divides each loss by
+    the length of its target. See functional.ctc_loss.
 
     >>> log_probs = norch.zeros(5, 2, 4).log_softmax(-1)
     >>> norch.nn.CTCLoss()(log_probs, norch.tensor([[1, 2], [3, 3]]), [5, 5], [2, 2]).shape

@@ -110,8 +110,11 @@ def embedding_bag(
 
 
 class EmbeddingBag(Embedding):
-    """functional.embedding_bag() with a table of num_embeddings vectors of size embedding_dim, its `weight`,
-    initialized from the standard normal distribution, or _weight.
+    """The sums, means or maxima (mode "sum", "mean" or "max") of bags of rows of an Embedding, without the rows
+    themselves: indices (B, L), a bag a row, or (L) with the offsets (B) at which bags begin, give (B, embedding_dim).
+
+    weight: (num_embeddings, embedding_dim), initialized from the standard normal distribution, or _weight. Other
+    arguments as in functional.embedding_bag().
 
     >>> bags = norch.nn.EmbeddingBag(10, 3, mode="sum")
     >>> bags(norch.tensor([1, 2, 4, 5, 4]), norch.tensor([0, 3])).shape
