@@ -16,8 +16,8 @@ from ._package.exports import publish
 from ._tensor.handle import Handle
 from .autograd.grad_mode import mode
 from .autograd.levels import Level
-from .autograd.transforms import Linearized, check_shapes, leaves, with_leaves
-from .errors import ArgumentError, BoundsError, Error, ShapeError
+from .autograd.transforms import Linearized, check_nesting, check_shapes, leaves, with_leaves
+from .errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .ops.copy import cat, stack
 
 __all__ = [
@@ -37,6 +37,8 @@ class _Run(Linearized):
         for i in positions:
             if not isinstance(i, int) or not -len(args) <= i < len(args):
                 raise ArgumentError(f"{name}: argnums {argnums!r} for {len(args)} positional arguments")
+        if not positions or len({i % len(args) for i in positions}) != len(positions):
+            raise ArgumentError(f"{name}: argnums {argnums!r} must name an argument, and none twice")
         if not leaves([args[i] for i in positions]):
             raise TypeError(f"{name}: argument {positions[0]} holds no tensor")
         super().__init__(name, func, args, kwargs, positions, has_aux=has_aux, **more)
@@ -58,6 +60,8 @@ class _Run(Linearized):
         if not isinstance(out, Handle) or out.ndim:
             described = f"shape {tuple(out.shape)}" if isinstance(out, Handle) else type(out).__name__
             raise ShapeError(f"{self.name}: the function must give a tensor of no dimension (a loss), not {described}")
+        if out.dtype.is_complex:
+            raise DTypeError(f"{self.name}: the function must give a real number (a loss), not {out.dtype.name}")
         return self.by_input(self.vjp((self.outputs[0].new_ones(()),)))
 
     def blocks(self, forward: bool, chunk_size: int | None = None) -> Any:
@@ -122,10 +126,12 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """Returns (func(*primals), vjp_fn). vjp_fn(v), with v shaped as the output, is the vector-Jacobian product: a tuple
-    with a tensor for each primal. vjp_fn may be called repeatedly.
+    """Returns (func(*primals), vjp_fn). vjp_fn(v), with v shaped and nested as the output, is the vector-Jacobian
+    product: a tuple with a tensor for each primal. vjp_fn may be called repeatedly. create_graph: whether its result
+    is recorded (None: if it is differentiable otherwise).
 
-    has_aux: func returns (output, aux), and vjp (output, vjp_fn, aux). ShapeError if v does not fit the output.
+    has_aux: func returns (output, aux), and vjp (output, vjp_fn, aux). ShapeError or ArgumentError if v does not fit
+    the output.
 
     >>> out, vjp_fn = norch.func.vjp(norch.exp, norch.zeros(2))
     >>> vjp_fn(norch.tensor([1.0, 5.0]))
@@ -133,10 +139,12 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
     run = _Run("vjp", func, tuple(range(len(primals))), primals, {}, has_aux)
 
-    def vjp_fn(*v: Any) -> Any:
-        weights = leaves(v)
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        weights = leaves(cotangents)
         check_shapes("vjp: a cotangent", weights, "an output", run.outputs)
-        create_graph = mode.enabled and (run.create_graph or any(w.requires_grad for w in weights))
+        check_nesting("vjp: cotangents", cotangents, "the output", run.output_tree)
+        if create_graph is None:
+            create_graph = mode.enabled and (run.create_graph or any(w.requires_grad for w in weights))
         return run.by_input(run.vjp(weights, create_graph))
 
     result = run.released(run.output_tree), vjp_fn
@@ -156,6 +164,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     run = _Run("jvp", func, tuple(range(len(primals))), primals, {}, has_aux, strict=strict)
     along = leaves(tangents)
     check_shapes("jvp: a tangent", along, "a primal", run.inputs)
+    check_nesting("jvp: tangents", tangents, "the primals", primals)
     create_graph = run.create_graph or (mode.enabled and any(t.requires_grad for t in along))
     result = run.released(run.output_tree), run.by_output(run.jvp(along, create_graph))
     return (*result, run.released(run.aux)) if has_aux else result
@@ -446,7 +455,8 @@ def _exchange(owner: Any, last: str, value: Any) -> Any:
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns (parameters, buffers) of models of one class: {name: tensor}, each stacked along a new first axis. vmap()
-    of functional_call() runs such an ensemble. ArgumentError for no model or different classes.
+    of functional_call() runs such an ensemble. A stack requires grad if its parts do. ArgumentError for no model, and
+    for models of several classes, in different modes, or of which some require a gradient that others do not.
 
     >>> parameters, buffers = norch.func.stack_module_state([norch.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape
@@ -455,13 +465,21 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     models = list(models)
     if not models or len({type(model) for model in models}) != 1:
         raise ArgumentError("stack_module_state: expected models, all of one class")
+    if len({model.training for model in models}) != 1:
+        raise ArgumentError("stack_module_state: some models are in training mode, others are not")
 
     def stacked(kind: str) -> dict[str, Any]:
         columns = [dict(getattr(model, kind)()) for model in models]
-        return {name: stack([state[name] for state in columns]).detach() for name in columns[0]}
+        return {name: _stacked_leaf(name, [state[name] for state in columns]) for name in columns[0]}
 
-    parameters = {name: x.requires_grad_() for name, x in stacked("named_parameters").items()}
-    return parameters, stacked("named_buffers")
+    return stacked("named_parameters"), stacked("named_buffers")
+
+
+def _stacked_leaf(name: str, tensors: list[Any]) -> Any:
+    requires_grad = tensors[0].requires_grad
+    if any(x.requires_grad is not requires_grad for x in tensors):
+        raise ArgumentError(f"stack_module_state: {name} requires grad in some of the models, not in others")
+    return stack(tensors).detach().requires_grad_(requires_grad)
 
 
 publish(globals())

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from .._tensor.handle import Handle
-from ..errors import DTypeError, Error, ShapeError
+from ..errors import ArgumentError, DTypeError, Error, ShapeError
 from .grad_mode import enable_grad, mode
 from .gradients import grad
 from .node import Leaf
@@ -68,6 +68,22 @@ def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
         return values[0]
     rest = iter(values)
     return map_tree(lambda _: next(rest), tree, method)
+
+
+def _nesting(tree: Any) -> Any:
+    """What is around the values of tree; lists and tuples are alike."""
+    if type(tree) in nodes:
+        children, context = nodes[type(tree)][0](tree)
+        return type(tree), context, [_nesting(value) for value in children]
+    if isinstance(tree, dict):
+        return dict, list(tree), [_nesting(value) for value in tree.values()]
+    return [_nesting(value) for value in tree] if isinstance(tree, (list, tuple)) else None
+
+
+def check_nesting(name: str, tree: Any, of: str, wanted: Any) -> None:
+    """ArgumentError unless the values of tree and wanted are nested alike, in dicts of the same keys in one order."""
+    if _nesting(tree) != _nesting(wanted):
+        raise ArgumentError(f"{name} must be nested as {of}, with the keys of dicts in the same order")
 
 
 def check_shapes(name: str, tensors: Tensors, of: str, wanted: Tensors) -> None:

@@ -213,6 +213,12 @@ def test_products_with_jacobians() -> None:
     assert out.tolist() == [1, 4] and along.tolist() == [2, 4] and aux == "aux"
     assert func.jvp(lambda x: of([5.0]), (x,), (x,))[1].tolist() == [0]
     assert func.vjp(lambda x: (x, 1), x, has_aux=True)[2] == 1
+    pull_back = func.vjp(lambda x: [x * 2, (x * 3,)], x)[1]
+    assert pull_back((x, [x]), retain_graph=False)[0].tolist() == [5, 10]  # lists and tuples are alike
+    of_v = of([1.0, 1.0]).requires_grad_()
+    for create_graph in (None, True, False):
+        found = func.vjp(lambda x: x * x, x)[1](cotangents=of_v, create_graph=create_graph)[0]
+        assert found.requires_grad is (create_graph is not False)
     # the double-vjp way, derived once more: d/dx (2 x . t) . t
     second = func.grad(lambda x: func.jvp(lambda x: (x**2).sum(), (x,), (of([1.0, 3.0]),))[1])(x)
     assert second.tolist() == [2, 6]
@@ -341,6 +347,10 @@ def test_maps_are_derived_through_and_take_modules() -> None:
     models = [norch.nn.Linear(3, 2).double() for _ in range(4)]
     state = func.stack_module_state(models)
     assert state[0]["weight"].requires_grad and state[0]["weight"].is_leaf
+    for model in models:
+        model.bias.requires_grad_(False)
+    stacks = func.stack_module_state(models)[0]
+    assert stacks["weight"].requires_grad and not stacks["bias"].requires_grad
     outputs = func.vmap(lambda p, b, x: func.functional_call(models[0], (p, b), x), in_dims=(0, 0, None))(
         *state, of(VALUES)
     )
@@ -365,6 +375,10 @@ def test_newton() -> None:
 # ---- bad arguments --------------------------------------------------------------------------------------------------
 
 X = norch.ones(2)
+PAIRS = func.vjp(lambda x: {"a": x, "b": 2 * x}, X)
+LAYERS = [norch.nn.Linear(2, 2) for _ in range(3)]
+LAYERS[1].eval().requires_grad_(False)
+LAYERS[2].requires_grad_(False)
 BAD: Any = [
     (lambda: func.grad(norch.sin)(X), ValueError, r"grad: the function must give a tensor of no dimension.*\(2,\)"),
     (lambda: func.grad(lambda x: 1.0)(X), TypeError, "grad: the function gives float"),
@@ -379,7 +393,20 @@ BAD: Any = [
         "a tangent has shape .* for a primal",
     ),
     (lambda: func.vjp(norch.sin, X)[1](norch.ones(3)), ValueError, "a cotangent has shape"),
-    (lambda: func.vjp(norch.sin, X)[1](X, X), ValueError, "a cotangent holds 2 tensors for an output of 1"),
+    (lambda: func.vjp(norch.sin, X)[1]((X, X)), ValueError, "a cotangent holds 2 tensors for an output of 1"),
+    (lambda: PAIRS[1]({"b": X, "a": X}), ValueError, "cotangents must be nested as the output"),
+    (lambda: PAIRS[1]([X, X]), ValueError, "cotangents must be nested as the output"),
+    (lambda: PAIRS[1]({"a": [X], "b": X}), ValueError, "cotangents must be nested as the output"),
+    (
+        lambda: func.jvp(lambda d: d["a"] - d["b"], ({"a": X, "b": X},), ({"b": X, "a": X},)),
+        ValueError,
+        "tangents must be nested as the primals, with the keys of dicts in the same order",
+    ),
+    (lambda: func.grad(norch.dot, argnums=(0, -2))(X, X), ValueError, r"argnums \(0, -2\) must name .* none twice"),
+    (lambda: func.jacrev(norch.mul, argnums=(1, 1))(X, X), ValueError, r"argnums \(1, 1\) must name"),
+    (lambda: func.jacfwd(norch.mul, argnums=())(X, X), ValueError, r"argnums \(\) must name an argument"),
+    (lambda: func.grad(lambda x: (x * 1j).sum())(X), norch.DTypeError, "must give a real number .* not complex64"),
+    (lambda: func.value_and_grad(lambda x: (x * 1j).sum())(X), norch.DTypeError, "must give a real number"),
     (lambda: norch.vmap(norch.sin, in_dims=1)(X), IndexError, r"vmap: in_dims 1 for a tensor of shape \(2,\)"),
     (lambda: norch.vmap(norch.add)(X, norch.ones(3)), ValueError, r"vmap: expected one size .* got \[2, 3\]"),
     (lambda: norch.vmap(norch.add)(1, 2), ValueError, "vmap: no tensor to map over: got int, int, with in_dims=0"),
@@ -398,6 +425,8 @@ BAD: Any = [
     (lambda: norch.vmap(lambda x: 1)(X), ValueError, "vmap: the function gives int"),
     (lambda: norch.vmap(norch.sin, randomness="other"), ValueError, "randomness is .error., .different. or .same."),
     (lambda: func.stack_module_state([]), ValueError, "stack_module_state: expected models"),
+    (lambda: func.stack_module_state(LAYERS[:2]), ValueError, "some models are in training mode, others are not"),
+    (lambda: func.stack_module_state(LAYERS[::2]), ValueError, "weight requires grad in some of the models, not in"),
     (lambda: functional.vjp(norch.sin, X), ValueError, "vjp: v may be omitted only for an output of a single number"),
     (lambda: functional.vjp(norch.sin, X, norch.ones(3)), ValueError, r"vjp: v has shape \(3,\) for an output 0"),
     (lambda: functional.vjp(norch.sin, X, (X, X)), ValueError, "vjp: v holds 2 tensors for an output of 1"),
