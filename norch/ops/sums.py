@@ -51,6 +51,16 @@ def older_factor(name: str, factor: Any, keyword: Any) -> Any:
     return factor
 
 
+def older_form(name: str, arguments: tuple[Any, ...], beta: Any, alpha: Any) -> tuple[Any, ...]:
+    """The three tensors, beta and alpha of a call whose numbers stand before what they multiply; those given by name
+    are 1."""
+    tensors = [x for x in arguments if isinstance(x, Handle)]
+    factors = [x for x in arguments[:-2] if not isinstance(x, Handle)]
+    if len(tensors) != 3 or len(factors) != len(arguments) - 3 or len(factors) > 2 or not beta == alpha == 1:
+        raise TypeError(f"{name}: expected an input and two factors, got {len(arguments)} positional arguments")
+    return (*tensors, *factors, 1)[:5]
+
+
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
     """function(input, *others), a sum with the first of others multiplied by factor, in the promoted dtype of all."""
     summand = input = as_operand(input, name)

@@ -214,6 +214,28 @@ def test_the_older_form_of_addcmul_in_place():
 
 
 @pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("addmm", ((2, 3), (2, 4), (4, 3))),
+        ("addmv", ((2,), (2, 4), (4,))),
+        ("addr", ((2, 3), (2,), (3,))),
+        ("addbmm", ((2, 3), (5, 2, 4), (5, 4, 3))),
+        ("baddbmm", ((5, 2, 3), (5, 2, 4), (5, 4, 3))),
+    ],
+)
+def test_the_older_forms_of_products(name, shapes):
+    x, a, b = map(norch.rand, shapes)
+    function, method, in_place = getattr(norch, name), getattr(x, name), getattr(x.clone(), f"{name}_")
+    both = method(a, b, beta=2, alpha=-3)
+    for found in (function(2, x, -3, a, b), method(2, -3, a, b), in_place(2, -3, a, b)):
+        assert found.equal(both)
+    assert function(2, x, a, b).equal(method(2, a, b)) and method(2, a, b).equal(method(a, b, beta=2))
+    for wrong in (lambda: method(2, -3, a, b, beta=2), lambda: method(a, b, 2), lambda: method(a, 2, 2, b)):
+        with pytest.raises(TypeError, match=f"{name}: expected an input and two factors"):
+            wrong()
+
+
+@pytest.mark.parametrize(
     ("name", "arguments"), [("hardtanh", (-0.5, 0.5)), ("hardtanh", ()), ("relu6", ()), ("threshold", (0.2, 2.0))]
 )
 def test_functions_that_can_write_in_place_do_so_only_when_asked(name, arguments):

@@ -26,7 +26,7 @@ from ..matmul import bmm, dot, linear, matmul, mm, mv
 from ..op import OPCODES, method
 from ..pointwise import where
 from ..reduce import sum as sum_
-from ..sums import sub
+from ..sums import older_form, sub
 from ..view import axis, broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
 
@@ -96,14 +96,17 @@ _Addr = _derivative(
 
 @method(inplace=True, out=True)
 @policy("lower")
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that
     its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only.
+    addmm(beta, input, alpha, mat1, mat2) and input.addmm(beta, alpha, mat1, mat2) are older forms.
 
     >>> norch.addmm(norch.ones(2), norch.eye(2), norch.eye(2), alpha=3)
     tensor([[4., 1.],
             [1., 4.]])
     """
+    if older:
+        input, mat1, mat2, beta, alpha = older_form("addmm", (input, mat1, mat2, *older), beta, alpha)
     if mode.casting and (out := in_autocast(addmm, input, mat1, mat2, beta=beta, alpha=alpha)) is not None:
         return out
     out = _in_one_pass(_Addmm, input, mat1, mat2, beta, alpha, (2, 2))
@@ -117,12 +120,14 @@ def _addmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
 
 @method(inplace=True, out=True)
 @policy("off lower")
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec), as addmm().
 
     >>> norch.addmv(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]), norch.tensor([1.0, 1.0]))
     tensor([4., 8.])
     """
+    if older:
+        input, mat, vec, beta, alpha = older_form("addmv", (input, mat, vec, *older), beta, alpha)
     if mode.casting and (out := in_autocast(addmv, input, mat, vec, beta=beta, alpha=alpha)) is not None:
         return out
     out = _in_one_pass(_Addmv, input, mat, vec, beta, alpha, (2, 1))
@@ -136,12 +141,16 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
 
 @method(inplace=True, out=True)
 @policy("lower")
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1
+) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm().
 
     >>> norch.baddbmm(norch.zeros(5, 2, 4), norch.ones(5, 2, 3), norch.ones(5, 3, 4)).shape
     norch.Size([5, 2, 4])
     """
+    if older:
+        input, batch1, batch2, beta, alpha = older_form("baddbmm", (input, batch1, batch2, *older), beta, alpha)
     if mode.casting and (out := in_autocast(baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)) is not None:
         return out
     out = _in_one_pass(_Baddbmm, input, batch1, batch2, beta, alpha, (3, 3))
@@ -155,26 +164,32 @@ def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
 
 @method(inplace=True, out=True)
 @composed(autocast="lower")
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1
+) -> Tensor:
     """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm().
 
     >>> norch.addbmm(norch.zeros(2, 2), norch.ones(5, 2, 3), norch.ones(5, 3, 2))
     tensor([[15., 15.],
             [15., 15.]])
     """
+    if older:
+        input, batch1, batch2, beta, alpha = older_form("addbmm", (input, batch1, batch2, *older), beta, alpha)
     products = bmm(batch1, batch2)
     return _added(input, _blas(sum_(products, 0, dtype=products.dtype), alpha), beta, alpha, "addbmm")
 
 
 @method(inplace=True, out=True)
 @policy("off lower")
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: complex = 1, alpha: complex = 1) -> Tensor:
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted.
 
     >>> norch.addr(norch.zeros(2, 2), norch.tensor([1.0, 2.0]), norch.tensor([3.0, 4.0]))
     tensor([[3., 4.],
             [6., 8.]])
     """
+    if older:
+        input, vec1, vec2, beta, alpha = older_form("addr", (input, vec1, vec2, *older), beta, alpha)
     if mode.casting and (out := in_autocast(addr, input, vec1, vec2, beta=beta, alpha=alpha)) is not None:
         return out
     out = _in_one_pass(_Addr, input, vec1, vec2, beta, alpha, (1, 1))
