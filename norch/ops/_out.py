@@ -166,12 +166,17 @@ def _not_differentiable(name: str) -> Error:
 
 
 _INDICES = ("indices", "argmax", "argmin", "nonzero")  # results whose dtype out must have: none that may round them
+_TRUTHS = ("any", "all")  # functions whose out may have the dtype uint8 whatever the result's, and no others
 
 
 def _check(name: str, out: Any, value: Any, is_index: bool) -> None:
     if gradient_edge(value) is not None:
         raise _not_differentiable(name)
-    if value._dtype != out._dtype and (is_index or not can_cast(value.dtype, out.dtype)):
+    if name in _TRUTHS:
+        fits = out.dtype.name in ("bool", "uint8")
+    else:
+        fits = value._dtype == out._dtype or not is_index and can_cast(value.dtype, out.dtype)
+    if not fits:
         raise DTypeError(
             f"{name}: a result of dtype {value.dtype.name} cannot be written into out of dtype {out.dtype.name}"
         )

@@ -268,8 +268,8 @@ def test_another_shape_is_resized_with_a_warning(torch: Any, call: str) -> None:
         )
 
 
-@pytest.mark.parametrize("call", ["exp", "add", "sum", "cumsum", "cat"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("call", ["exp", "add", "sum", "cumsum", "cat", "all", "any of bytes"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool", "complex64"])
 def test_dtypes_of_out_like_torch(torch: Any, call: str, dtype: str) -> None:
     calls = {
         "exp": lambda m, x, out: m.exp(x, out=out),
@@ -277,11 +277,14 @@ def test_dtypes_of_out_like_torch(torch: Any, call: str, dtype: str) -> None:
         "sum": lambda m, x, out: m.sum(x, 0, out=out),
         "cumsum": lambda m, x, out: m.cumsum(x, 0, out=out),
         "cat": lambda m, x, out: m.cat([x[None]], out=out),
+        "all": lambda m, x, out: m.all(x, 0, out=out),
+        "any of bytes": lambda m, x, out: m.any(x.to(m.uint8), 0, out=out),
     }
     results = []
     for m in (norch, torch):
         x = m.tensor([[1.0, 2.0]])
-        out = m.zeros(2 if call == "sum" else (1, 1, 2) if call == "cat" else (1, 2), dtype=getattr(m, dtype))
+        shape = {"cat": (1, 1, 2), "exp": (1, 2), "add": (1, 2), "cumsum": (1, 2)}.get(call, (2,))
+        out = m.zeros(shape, dtype=getattr(m, dtype))
         try:
             results.append(calls[call](m, x, out).tolist())
         except (RuntimeError, TypeError) as error:
