@@ -14,6 +14,7 @@ from ..nn import functional as F
 from ..nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from ..ops._out import takes_out
 from ..ops._public import public_form
+from ..ops._results import histogramdd_result
 from ..tensor import Tensor
 
 # ---- losses: reduction is a number, and without it none, whatever the documentation of torch._C says ----------------
@@ -275,13 +276,13 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None,
     """(The counts of points in boxes, edges of the boxes), of NumPy."""
     import numpy as np
 
-    points = input.detach().cpu().reshape(-1, input.shape[-1])
+    points = input.detach().cpu().flatten(0, -2)
     edges = bins if isinstance(bins, int) else [b.numpy() if isinstance(b, Tensor) else b for b in bins]
     pairs = None if range is None else list(zip(range[::2], range[1::2], strict=True))
     weights = None if weight is None else weight.detach().cpu().reshape(-1).numpy()
     counts, found = np.histogramdd(points.numpy(), edges, pairs, density, weights)
-    made: list[Tensor] = [norch.as_tensor(x, dtype=input.dtype) for x in (counts, *found)]
-    return made[0], made[1:]
+    hist, *made = (norch.as_tensor(x, dtype=input.dtype) for x in (counts, *found))
+    return histogramdd_result(hist, tuple(made))
 
 
 def segment_reduce(

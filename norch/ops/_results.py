@@ -16,4 +16,5 @@ nanmedian_result = NamedTuple("nanmedian_result", [("values", Tensor), ("indices
 mode_result = NamedTuple("mode_result", [("values", Tensor), ("indices", Tensor)])
 aminmax_result = NamedTuple("aminmax_result", [("min", Tensor), ("max", Tensor)])
 histogram_result = NamedTuple("histogram_result", [("hist", Tensor), ("bin_edges", Tensor)])
+histogramdd_result = NamedTuple("histogramdd_result", [("hist", Tensor), ("bin_edges", tuple[Tensor, ...])])
 frexp_result = NamedTuple("frexp_result", [("mantissa", Tensor), ("exponent", Tensor)])

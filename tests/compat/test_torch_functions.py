@@ -75,7 +75,8 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "nonzero_static": lambda m, t: [m(t([1, 0, 2]), size=4), m(t([[1, 0], [2, 3]]), size=2, fill_value=7)],
     "histogramdd": lambda m, t: [
         m(t(X), [2, 3, 2]),
-        m(t(X), 2, density=True),
+        m(t(X), 2, density=True).hist,
+        m(t(X), 2).bin_edges,
         m(t(X[:, :2]), [t([-1.0, 0.0, 1.0]).double(), t([-2.0, 2.0]).double()]),
         m(t(X[:, :2]), [2, 2], range=[-1.0, 1.0, -1.0, 1.0], weight=t(SIGNS)),
     ],

@@ -156,6 +156,11 @@ def test_histogram(torch: Any) -> None:
     for wrong, kind, message in (
         (lambda: norch.histogram(norch.ones(2), norch.tensor([1.0, 0.0])), norch.ArgumentError, "must not decrease"),
         (lambda: norch.histogram(norch.ones(2), norch.tensor([1.0])), norch.ArgumentError, "two edges or more"),
+        (
+            lambda: norch.histogram(norch.ones(2), 2, weight=norch.ones(2).double()),
+            norch.DTypeError,
+            "weights of float64",
+        ),
         (lambda: norch.histogram(norch.ones(2), 2, weight=norch.ones(3)), norch.ShapeError, r"weights of shape \(3,\)"),
     ):
         with pytest.raises(kind, match=message):

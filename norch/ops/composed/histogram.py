@@ -97,6 +97,8 @@ def histogram(
     else:
         inputs.append(as_operand(weight, "histogram"))
         weight = inputs[-1].detach()
+        if weight.dtype != x.dtype:
+            raise DTypeError(f"histogram: weights of {weight.dtype.name} for elements of {x.dtype.name}")
         if weight.shape != x.shape:
             raise ShapeError(f"histogram: weights of shape {tuple(weight.shape)} for {tuple(x.shape)}")
         sums = where(inside, weight.reshape(-1).double(), 0.0)
