@@ -37,6 +37,15 @@ class Fake:
         return iter(norch.arange(self.count)[self.first :: self.step])
 
 
+def test_lengths_of_loaders_and_iterators(torch: Any) -> None:
+    for data in (importlib.import_module(f"{m.__name__}.utils.data") for m in (norch, torch)):
+        given = data.DataLoader(range(10), batch_sampler=data.BatchSampler(range(10), 4, False))
+        assert given.batch_size is None and data.DataLoader(range(10), batch_size=4).batch_size == 4
+        for loader in (given, data.DataLoader(range(10), batch_size=4, num_workers=1)):
+            batches = iter(loader)
+            assert [len(batches), len(next(batches)), len(batches)] == [3, 4, 3]
+
+
 def share(number: int) -> None:
     """Each worker takes its part; it finds the loader's attributes at its dataset."""
     info: Any = get_worker_info()

@@ -123,10 +123,13 @@ class DataLoader(Generic[T_co]):
             sampler = items  # yields samples instead of indices
         elif sampler is None:
             sampler = RandomSampler(items, generator=self.generator) if shuffle else SequentialSampler(items)
-        if batch_sampler is None and batch_size is not None:
+        if batch_sampler is not None:
+            batch_size = None
+        elif batch_size is not None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+            batch_size = batch_sampler.batch_size
         self.dataset: Any = dataset
-        self.batch_size = getattr(batch_sampler, "batch_size", None)
+        self.batch_size = batch_size
         self.drop_last = drop_last
         self.sampler: Any = sampler
         self.batch_sampler = batch_sampler
@@ -230,6 +233,9 @@ class _Batches:
 
     def __iter__(self) -> _Batches:
         return self
+
+    def __len__(self) -> int:
+        return len(self.loader._index_sampler)
 
     def __next__(self) -> Any:
         try:

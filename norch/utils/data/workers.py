@@ -203,6 +203,9 @@ class Epoch:
     def __iter__(self) -> Epoch:
         return self
 
+    def __len__(self) -> int:
+        return len(self.loader._index_sampler)
+
     def __next__(self) -> Any:
         if self.closed:
             raise StopIteration
