@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABCMeta
+from contextlib import nullcontext
 from functools import cache, wraps
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -435,11 +436,14 @@ KINDS: dict[str | None, Any] = {"dtypes that norch has not": dtype_left_out}
 SETTINGS = ("config", "_config")  # modules of settings: attributes are None until set, and have no effect
 
 
-def _no_patch(*args: Any, **options: Any) -> Any:
-    """A context without effect."""
-    from contextlib import nullcontext
+class _NoPatch(nullcontext):
+    """A change of settings, as a context or a decorator, without effect."""
 
-    return nullcontext()
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__()
+
+    def __call__(self, decorated: Any) -> Any:
+        return decorated
 
 
 # ---- modules -------------------------------------------------------------------------------------------------------
@@ -464,7 +468,7 @@ def module(path: str) -> ModuleType:
 
     def __getattr__(name: str) -> Any:
         if path.rpartition(".")[2] in SETTINGS and name[:2] != "__":
-            return _no_patch if name == "patch" else None
+            return _NoPatch if name == "patch" else None
         try:
             kept[name] = value = placeholder(path, name)
         except LookupError:

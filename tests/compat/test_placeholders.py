@@ -237,6 +237,17 @@ def test_boxes_and_regions() -> None:
 # ---- futures, dual numbers, attention --------------------------------------------------------------------------------
 
 
+def test_changes_of_settings() -> None:
+    config = importlib.import_module("norch._dynamo.config")
+
+    @config.patch(suppress_errors=False)
+    def double(x: int) -> int:
+        return 2 * x
+
+    with config.patch("suppress_errors", True):
+        assert double(2) == 4
+
+
 def test_futures() -> None:
     a, b = norch.futures.Future(), norch.futures.Future()
     both, double = norch.futures.collect_all([a, b]), a.then(lambda done: 2 * done.value())
