@@ -42,6 +42,19 @@ class _Stub(ModuleType):
         return cls
 
 
+class _HigherOrderOperator:
+    """Stands for PyTorch's class, so that the tests of it are skipped."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def py_impl(self, key: Any) -> Any:
+        return lambda function: function
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise unittest.SkipTest("norch has no HigherOrderOperator")
+
+
 class _FromSources(importlib.abc.MetaPathFinder):
     """Finds the modules of OF_SOURCES, and those below, in PyTorch's sources."""
 
@@ -104,9 +117,18 @@ def _enter() -> None:
     torch._nnpack_available = torch._C._get_graph_executor_optimize = lambda *_: False
     torch._C._jit_set_profiling_executor = torch._C._jit_set_profiling_mode = lambda *_: False
     torch.cuda.jiterator._create_jit_fn = torch.cuda.jiterator._create_multi_output_jit_fn = lambda *_, **__: None
+    torch._C._debug_only_are_vmap_fallback_warnings_enabled = lambda: False
+    torch._C._debug_only_display_vmap_fallback_warnings = lambda value: None
     torch.backends.quantized.supported_engines = []
+    torch.Tensor.__rdiv__ = torch.Tensor.__rtruediv__
+    importlib.import_module("functorch").__path__ = []
+    for name in ("functorch.experimental", "functorch.experimental.control_flow", "functorch.compile"):
+        sys.modules[name] = _Stub(name)
+    torch._ops.HigherOrderOperator = _HigherOrderOperator
+    torch._utils_internal.get_file_path_2 = lambda *_: os.devnull
     imports = importlib.import_module("torch.utils._import_utils")
     imports._check_module_exists = lambda name: importlib.util.find_spec(name) is not None
+    imports.import_dill = lambda: None
     importlib.import_module("torch.testing._utils").freeze_rng_state = _rng_state_kept
     importlib.import_module("torch.optim.lr_scheduler").EPOCH_DEPRECATION_WARNING = ""
     for name in OF_SOURCES[1:]:
@@ -116,7 +138,7 @@ def _enter() -> None:
     torch.testing.assert_close = torch.testing._comparison.assert_close
     for check in ("gradcheck", "gradgradcheck"):
         setattr(torch.autograd, check, _backward_only(getattr(torch.autograd, check)))
-    for name in ("hypothesis_utils", "common_quantized"):  # of quantised tensors
+    for name in ("hypothesis_utils", "common_quantized", "common_quantization"):  # of quantised tensors
         name = f"torch.testing._internal.{name}"
         sys.modules[name] = _Stub(name)
     common: Any = importlib.import_module("torch.testing._internal.common_utils")
