@@ -329,8 +329,11 @@ def _restored(rows: list[Any], tracer_cls: Any) -> Graph:
 
 
 def _name_of(target: Any) -> str:
+    """The name of a node of this target before it is made unique: fooBar gives foo_bar, __add__ gives add."""
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() if not isinstance(target, str) else name.replace(".", "_")
+    if isinstance(target, str) and re.fullmatch(r"__.+__", name):
+        name = name[2:-2]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 class _Writer:
@@ -365,7 +368,7 @@ class _Writer:
             unused = [x.name for x in last.get(node, ())]
             body.append(line + (f";  {' = '.join(unused)} = None" if unused else ""))
         head = f"def forward({', '.join([self.root, *arguments])}):"
-        return PythonCode("\n".join(["", head, *body, result, ""]), self.globals)
+        return PythonCode("\n".join(["\n\n", head, *body, result, "    "]), self.globals)
 
     def argument(self, node: Node) -> str:
         """A placeholder in the parameter list."""
