@@ -168,21 +168,28 @@ class _ConvTranspose(_Conv):
         self.output_padding = per_axis(output_padding, self._axes, type(self).__name__, "output_padding")
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        extra = self.output_padding if output_size is None else self._output_padding(input, output_size)
+        options = self.stride, self.padding, self.kernel_size, self._axes, self.dilation
+        extra = self._output_padding(input, output_size, *options)
         return FUNCTIONS[self._conv](
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The output_padding that gives output_size; ValueError if there is none."""
-        wanted = tuple(output_size)[-self._axes :]
-        options = self.stride, self.padding, self.dilation, self.kernel_size
+    def _output_padding(
+        self, input: Tensor, output_size: Any, stride: Any, padding: Any, kernel_size: Any, num_spatial_dims: int,
+        dilation: Any = None,
+    ) -> Any:  # fmt: skip
+        """The output_padding that gives output_size, or that of the layer for None; ValueError if there is none."""
+        if output_size is None:
+            return self.output_padding
+        wanted = tuple(output_size)[-num_spatial_dims:]
+        dilation = (1,) * num_spatial_dims if dilation is None else dilation
+        sizes = input.shape[-num_spatial_dims:]
         least = [
             (size - 1) * s - 2 * p + d * (k - 1) + 1
-            for size, s, p, d, k in zip(input.shape[-self._axes :], *options, strict=True)
+            for size, s, p, d, k in zip(sizes, stride, padding, dilation, kernel_size, strict=True)
         ]
-        extra = tuple(w - low for w, low in zip(wanted, least, strict=True))
-        if any(not 0 <= e < max(s, d) for e, s, d in zip(extra, self.stride, self.dilation, strict=True)):
+        extra = [w - low for w, low in zip(wanted, least, strict=True)]
+        if any(not 0 <= e < max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
             raise ValueError(
                 f"{type(self).__name__}: output_size {wanted} is out of reach; the least is {tuple(least)}"
             )

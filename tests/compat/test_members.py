@@ -225,6 +225,24 @@ def test_a_subclass_defines_the_convolution_of_a_layer() -> None:
     assert norch.allclose(layer(x), plain(x) / 2)
 
 
+def test_a_subclass_asks_for_the_padding_of_a_transposed_convolution() -> None:
+    """As the layers of quantization and of Bayesian libraries do, and by defining it."""
+
+    class Own(norch.nn.ConvTranspose1d):
+        def _output_padding(self, *args: Any) -> Any:
+            asked.append(args[1])
+            return super()._output_padding(*args)
+
+    asked: list[Any] = []
+    layer, x = Own(1, 1, 3, stride=2, output_padding=1), norch.ones(1, 1, 4)
+    assert layer(x).shape == (1, 1, 10) and layer(x, [9]).shape == (1, 1, 9) and asked == [None, [9]]
+    sizes = [2, 3], [0, 1], [3, 3]
+    assert layer._output_padding(norch.ones(1, 1, 4, 4), [1, 1, 10, 11], *sizes, 2) == [1, 1]
+    assert layer._output_padding(norch.ones(1, 4, 4), [11, 13], *sizes, 2, [2, 2]) == [0, 1]
+    with pytest.raises(ValueError, match="the least is"):
+        layer._output_padding(norch.ones(1, 1, 4, 4), [11, 11], *sizes, 2)
+
+
 def test_a_subclass_defines_what_inputs_a_norm_takes() -> None:
     class OfAny(norch.nn.modules.batchnorm._BatchNorm):
         def _check_input_dim(self, input: Any) -> None:
