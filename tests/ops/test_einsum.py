@@ -88,6 +88,11 @@ def test_sublists(problem: tuple[str, list[Any]]) -> None:
     assert_close(found, norch.tensor(np.einsum(equation, *arrays)), rtol=0, atol=0)
 
 
+def test_labels_are_any_iterable() -> None:
+    a, b = norch.randn(2, 3), norch.randn(3, 4)
+    assert norch.equal(norch.einsum(a, range(2), b, range(1, 3), (x for x in (0, 2))), norch.einsum("ab,bc->ac", a, b))
+
+
 @pytest.mark.parametrize("count", [6, 9])
 def test_many_operands(count: int) -> None:
     letters = string.ascii_letters[: count + 1]

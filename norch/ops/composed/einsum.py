@@ -22,6 +22,7 @@ from itertools import combinations
 
 from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
+from ..._tensor.handle import Handle
 from ...autograd.grad_mode import mode
 from ...autograd.outlive import outlive_writes
 from ...dtype import int64, promote_types
@@ -129,7 +130,7 @@ def _from_sublists(arguments: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """The equation of operands that alternate with lists of numbers."""
 
     def term(labels: Any) -> str:
-        if not isinstance(labels, (list, tuple)):
+        if isinstance(labels, (str, Handle)) or not isinstance(labels, Iterable):
             raise TypeError(f"einsum: expected an equation, or a list of labels after each operand, not {labels!r}")
         text = ""
         for label in labels:
