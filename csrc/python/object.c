@@ -49,7 +49,7 @@ static void *get_dict(void *self, void *closure) { return PyObject_GenericGetDic
 static int set_dict(void *self, void *value, void *closure) { return PyObject_GenericSetDict(self, value, closure); }
 
 static nr_property properties[] = {
-    {"_data", get_data, NULL, NULL, NULL},
+    {"_data_pointer", get_data, NULL, NULL, NULL},
     {"__dict__", get_dict, set_dict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

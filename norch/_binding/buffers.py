@@ -31,7 +31,7 @@ def memory_of(x: TensorBase, writes: bool = True) -> memoryview:
     if x._numel == 0:
         return memoryview(bytearray())
     count = x._numel * lib.norch_dtype_size(x._dtype)
-    array: Any = (ctypes.c_ubyte * count).from_address(x._data if writes else x._address)
+    array: Any = (ctypes.c_ubyte * count).from_address(x._data_pointer if writes else x._address)
     array.owner = x
     return memoryview(array).cast("B")
 

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
         _grad: Any
         _version_counter: list[int] | None
         _view: Any
-        _data: int  # the address of the elements, which others may then write to: no write is noticed any more
+        _data_pointer: int  # the address of the elements, which others may then write to: no write is noticed any more
         _address: int  # the same, to be compared, or read at once
         _numel: int
         _offset: int

@@ -57,7 +57,7 @@ class Block:
         """Copies a storage, or bytes, to offset."""
         if isinstance(source, Storage):
             elements = source.elements.cpu()
-            ctypes.memmove(self.address + offset, elements._data, elements._numel)
+            ctypes.memmove(self.address + offset, elements._data_pointer, elements._numel)
         else:
             ctypes.memmove(self.address + offset, source, len(source))
 

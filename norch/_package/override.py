@@ -96,10 +96,10 @@ def overloaded(values: Any, deeper: bool = True) -> list[Any]:
         kind = type(value)
         if kind in _PLAIN:
             continue
-        if deeper and isinstance(value, (list, tuple)):
-            several = overloaded(value, False)
+        if overrides(kind):
+            several = [value]
         else:
-            several = [value] if overrides(kind) else []
+            several = overloaded(value, False) if deeper and isinstance(value, (list, tuple)) else []
         for item in several:
             if all(type(item) is not type(other) for other in overloads):
                 at = next((i for i, other in enumerate(overloads) if isinstance(item, type(other))), len(overloads))

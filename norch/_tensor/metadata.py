@@ -131,7 +131,7 @@ class MetadataMethods(Handle):
         8
         """
         lib.norch_note_unseen("Python reads the address of a tensor")
-        return 0 if self._device_type == META.code else self._data
+        return 0 if self._device_type == META.code else self._data_pointer
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C).

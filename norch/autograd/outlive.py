@@ -60,7 +60,7 @@ def copy_saved(counter: list[int]) -> None:
         if node is None or node._saved is None or counter[0] > node.seq:
             continue
         node._saved = tuple(
-            snapshot(x) if isinstance(x, Handle) and x._data and x._version_counter is counter else x
+            snapshot(x) if isinstance(x, Handle) and x._data_pointer and x._version_counter is counter else x
             for x in node._saved
         )
 

@@ -45,27 +45,36 @@ def _layers(mode: str) -> Any:
         packed = not isinstance(given[2], bool)
         sizes, given = (given[0], (*given[1:], False)) if packed else (None, given)
         hx, params, bias, count, dropout, train, both, batch_first = given
+        size = params[1].shape[1]  # of h
+        hidden = params[0].shape[0] // 4 if mode == "LSTM" else size
         options = {"bias": bias, "dropout": dropout if count > 1 else 0.0, "bidirectional": both}
-        shape = params[0].shape[1], params[1].shape[1], count
-        layer: Any = nn.RNNBase(mode, *shape, batch_first=batch_first, device="meta", **options).train(train)
-        names = [f"{kind}{suffix}" for suffix in layer._suffixes() for kind in _KINDS[: 4 if bias else 2]]
+        options |= {"batch_first": batch_first, "proj_size": size if size < hidden else 0, "device": "meta"}
+        layer: Any = nn.RNNBase(mode, params[0].shape[1], hidden, count, **options).train(train)
+        kinds = [*_KINDS[: 4 if bias else 2], *["weight_hr"] * (size < hidden)]
+        names = [f"{kind}{suffix}" for suffix in layer._suffixes() for kind in kinds]
         x = input if sizes is None else PackedSequence(input, sizes)
         out, last = functional_call(layer, dict(zip(names, params, strict=True)), (x, hx))
         return (out if sizes is None else out.data, *(last if mode == "LSTM" else (last,)))
 
-    return layers
+    return _named(layers, mode.lower())
 
 
 def _cell(cls: Any, *kind: str) -> Any:
     def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Any:
-        layer = cls(w_ih.shape[1], w_hh.shape[1], b_ih is not None, *kind, device="meta")
+        layer = cls(w_ih.shape[1], w_hh.shape[1], b_ih is not None, *(k[4:] for k in kind), device="meta")
         weights = {name: w for name, w in zip(_KINDS, (w_ih, w_hh, b_ih, b_hh)) if w is not None}
         return functional_call(layer, weights, (input, hx))
 
-    return cell
+    return _named(cell, f"{kind[0] if kind else cls.__name__[:-4].lower()}_cell")
+
+
+def _named(function: Any, name: str) -> Any:
+    """function under its name in torch, by which overrides know it."""
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 _KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 lstm, gru, rnn_tanh, rnn_relu = map(_layers, ("LSTM", "GRU", "RNN_TANH", "RNN_RELU"))
 lstm_cell, gru_cell = _cell(nn.LSTMCell), _cell(nn.GRUCell)
-rnn_tanh_cell, rnn_relu_cell = _cell(nn.RNNCell, "tanh"), _cell(nn.RNNCell, "relu")
+rnn_tanh_cell, rnn_relu_cell = _cell(nn.RNNCell, "rnn_tanh"), _cell(nn.RNNCell, "rnn_relu")

@@ -407,7 +407,7 @@ class Link:
 
     def Barrier(self, operation: str) -> None:  # noqa: N802
         self._nothing = empty(1, dtype=uint8, device=self.device)
-        address = self._nothing._data
+        address = self._nothing._data_pointer
         self._run(operation, "AllReduce", (address, address), 1, self.byte_type(uint8), _OPS["max"])
 
 
@@ -444,7 +444,7 @@ class Objects:
         x = from_bytes(data, (len(data),), uint8).to(link.device)
         out = empty(self.size * len(data), dtype=uint8, device=link.device)
         kind = link.byte_type(uint8)
-        link.call(("objects",), "Allgather", [x._data, len(data), kind], [out._data, len(data), kind])
+        link.call(("objects",), "Allgather", [x._data_pointer, len(data), kind], [out._data_pointer, len(data), kind])
         whole = bytes(memory_of(out.cpu()))
         link._raise("objects")
         return [whole[at : at + len(data)] for at in range(0, len(whole), len(data))]

@@ -267,7 +267,7 @@ class _Host:
 
     def __init__(self, x: Tensor, host: Tensor, datatype: Any, link: Any) -> None:
         self.x, self.host, self.datatype = x, host, datatype
-        buffer = link.buffer(host._data, host.numel() * host.dtype.itemsize)
+        buffer = link.buffer(host._data_pointer, host.numel() * host.dtype.itemsize)
         self.spec = self._spec(buffer, host.numel())
 
     def parts(self, group: ProcessGroup) -> _Spec:

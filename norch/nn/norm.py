@@ -213,7 +213,9 @@ class _NormWithStatistics(_Affine):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *lists)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if tensor_of(input, type(self).__name__).ndim not in self._ndims:
+        if not hasattr(input, "__torch_function__"):
+            tensor_of(input, type(self).__name__)
+        if input.ndim not in self._ndims:
             wanted = " or ".join(f"{ndim}D" for ndim in self._ndims)
             raise ShapeError(f"{type(self).__name__}: expected {wanted} input (got {input.ndim}D input)")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 from .._binding.numbers import flag
@@ -87,6 +88,14 @@ def _mode_of(nonlinearity: str, name: str) -> str:
     return f"RNN_{nonlinearity.upper()}"
 
 
+def _overrides(*tensors: Tensor) -> Any:
+    """The module norch.overrides if the class of one of these tensors overrides operations, else None."""
+    if all(type(x) is Tensor for x in tensors):
+        return None
+    overrides = import_module("norch.overrides")
+    return overrides if overrides.has_torch_function(tensors) else None
+
+
 class _Recurrent(Module):
     """Base of layers and cells: the mode and its weights, initialized uniformly in +-1/sqrt(hidden_size)."""
 
@@ -113,6 +122,11 @@ class _Recurrent(Module):
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
+
+    def _function(self) -> Any:
+        """torch.lstm(), or the function of this layer's mode, which classes of the input may override."""
+        cell = "_cell" if isinstance(self, RNNCellBase) else ""
+        return getattr(import_module("norch.compat.layer_functions"), self.mode.lower() + cell)
 
     def _check_input(self, input: Tensor, *ndims: int) -> None:
         if not isinstance(input, Tensor):
@@ -217,7 +231,11 @@ class RNNBase(_Recurrent):
         if not steps:
             raise ShapeError(f"{self._get_name()}: expected a non-empty sequence, got shape {tuple(input.shape)}")
         state = self._state(hx, (self._num_runs(), *(rows,) * batched, self.hidden_size), x)
-        x, last = self._layers(x, [rows] * steps, state if batched else tuple(s.unsqueeze(1) for s in state))
+        state = state if batched else tuple(s.unsqueeze(1) for s in state)
+        if (overrides := _overrides(x, *state)) is not None:
+            x, last = self._overridden(overrides, x, state, False)
+        else:
+            x, last = self._layers(x, [rows] * steps, state)
         if not batched:
             x, last = x.squeeze(1), tuple(s.squeeze(1) for s in last)
         elif self.batch_first:
@@ -232,9 +250,23 @@ class RNNBase(_Recurrent):
         state = self._state(hx, (self._num_runs(), sizes[0], self.hidden_size), x)
         if order is not None and hx is not None:
             state = tuple(s.index_select(1, order) for s in state)
-        x, last = self._layers(x, sizes, state)
+        if (overrides := _overrides(x, *state)) is not None:
+            x, last = self._overridden(overrides, x, batch_sizes, state)
+        else:
+            x, last = self._layers(x, sizes, state)
         last = last if inverse is None else tuple(s.index_select(1, inverse) for s in last)
         return PackedSequence(x, batch_sizes, order, inverse), last if len(last) > 1 else last[0]
+
+    def _overridden(self, overrides: Any, x: Tensor, *arguments: Any) -> tuple[Tensor, State]:
+        """_layers() as the class of x overrides it. arguments: the state and False, or batch_sizes and the state."""
+        packed = not isinstance(arguments[-1], bool)
+        state = arguments[-1] if packed else arguments[0]
+        hx = state if len(state) > 1 else state[0]
+        weights = [w for weights in self.all_weights for w in weights]
+        options = weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
+        given = (arguments[0], hx, *options) if packed else (hx, *options, False)
+        out, *last = overrides.handle_torch_function(self._function(), (x, *state), x, *given)
+        return out, tuple(last)
 
     def _num_runs(self) -> int:
         """The number of passes over the sequence: one per layer and direction."""
@@ -388,6 +420,9 @@ class RNNCellBase(_Recurrent):
         step = _MODES[self.mode][0]
         weight_ih, weight_hh, bias_ih, bias_hh = self._weights("")
         state = self._state(hx, (*input.shape[:-1], self.hidden_size), input)
+        if (overrides := _overrides(input, *state)) is not None:
+            given = input, state if len(state) > 1 else state[0], weight_ih, weight_hh, bias_ih, bias_hh
+            return overrides.handle_torch_function(self._function(), (input, *state), *given)
         out = step(linear(input, weight_ih, bias_ih), state, weight_hh, bias_hh)
         return out if len(out) > 1 else out[0]
 

@@ -29,9 +29,9 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
 
 
 def others(values: Iterable[Any]) -> Iterator[Any]:
-    """The values that are no tensors, lists and tuples among them replaced by their items."""
+    """The values that are no tensors, plain lists and tuples among them replaced by their items."""
     for x in values:
-        if isinstance(x, (list, tuple)):
+        if isinstance(x, (list, tuple)) and not hasattr(type(x), "__torch_function__"):
             yield from (item for item in x if not isinstance(item, Handle))
         elif not isinstance(x, Handle):
             yield x
