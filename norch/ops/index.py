@@ -227,7 +227,7 @@ def without_axis(out: Tensor, x: Tensor) -> Tensor:
     return out if x.ndim else out.view(())
 
 
-@method(out=True)
+@method(numpy=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The parts of x at the given indices (1-d) of an axis, in their order.
 

@@ -27,7 +27,7 @@ from .view import axis as axis_of
 from .view import slice_
 
 
-@method(out=True)
+@method(numpy=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """out[i][j] = x[index[i][j]][j] for dim 0, likewise for the others; the result has the shape of index
     (integers).
@@ -48,7 +48,7 @@ def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
 Gather = derivative("gather", tensors=("index",), grad=_gather_grad)
 
 
-@method(moves=True, out=True)
+@method(moves=True, numpy=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """gather() with the other axes broadcast and negative indices allowed; without dim in the flattened x.
 

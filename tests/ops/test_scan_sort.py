@@ -296,6 +296,17 @@ def test_named_results_and_arguments() -> None:
     )
     assert x.sum(axis=0).tolist() == x.sum(0).tolist() and x.max(axis=1).indices.tolist() == [0, 1]
     assert x.softmax(axis=-1).shape == (2, 2) and x.cumsum(axis=0).tolist() == [[3, 1], [5, 5]]
+    y, one = x.unsqueeze(0), norch.tensor([[1, 0]])
+    assert norch.unsqueeze(x, axis=-1).shape == x.unsqueeze(axis=-1).shape == (2, 2, 1)
+    assert norch.squeeze(y, axis=0).shape == y.squeeze(axis=(0, 1)).shape == (2, 2)
+    assert x.gather(axis=0, index=one).tolist() == norch.take_along_dim(x, one, axis=0).tolist() == [[2, 1]]
+    assert x.index_select(axis=1, index=one[0]).tolist() == [[1, 3], [4, 2]]
+    assert norch.unflatten(x, axis=1, sizes=(2, 1)).shape == (2, 2, 1)
+    assert norch.equal(norch.trapezoid(x, axis=0), norch.trapezoid(x, dim=0))
+    assert norch.equal(norch.fft.fft(x, axis=0), norch.fft.fft(x, dim=0))
+    assert norch.equal(norch.fft.ifftn(x, axis=(0,)), norch.fft.ifftn(x, dim=(0,)))
+    z = norch.randn(3, 2)
+    assert norch.equal(norch.linalg.cross(z, z + 1, axis=0), norch.linalg.cross(z, z + 1, dim=0))
     assert norch.max(x, other=x + 1).tolist() == (x + 1).tolist()
     for name, fields in (
         ("max min cummax cummin sort topk median nanmedian mode", ("values", "indices")),
@@ -308,6 +319,11 @@ def test_named_results_and_arguments() -> None:
         norch.sum(x, nonsense=1)
     with pytest.raises(TypeError):
         x.sum(1, axis=0, nonsense=1)
+    for call in (x.squeeze, x.unsqueeze):
+        with pytest.raises(TypeError, match="positional"):
+            call(0, 0)
+    with pytest.raises(TypeError, match="dim"):
+        norch.fft.fft(x, axis="first")
 
 
 def test_dtypes_of_results() -> None:

@@ -76,7 +76,7 @@ def ravel(input: Tensor) -> Tensor:
 _ONE_AXIS = (-1,)
 
 
-@method(moves=True)
+@method(moves=True, numpy=True, out=False)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """A view with one axis divided into several of the given sizes, one of which may be -1.
 
