@@ -37,8 +37,8 @@ from norch.nn import functional  # noqa: E402
 
 HEAD = """# Operations
 
-`make docs` writes this page from the code; a test fails when it is out of date. On the site a name leads to its
-signature.
+Every operation: what it gives, on which dtypes, where it runs, and whether it has a derivative. On the site a name
+leads to its signature, with an example.
 
 - **dtypes**: those for which a trial call succeeded, out of {dtypes}.
   Fewer operations take [complex numbers](complex.md).
@@ -49,7 +49,8 @@ signature.
 
 `out=` takes tensors for the results, as in PyTorch. Tensors of another shape are resized, with a warning if they had
 elements. The result must be castable to their dtype, and no tensor may require grad; they may overlap the inputs.
-[The end of the page](#left-out) lists what PyTorch has beyond this, with the reason.
+[The end of the page](#left-out) lists what PyTorch has beyond this, with the reason. `make docs` writes this page from
+the code, and a test fails when it is out of date.
 """
 
 # How a function of no tensor is called, to learn its dtypes, and by benchmarks/sweep.py: t is the module, d a

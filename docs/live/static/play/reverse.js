@@ -2,7 +2,7 @@
 "use strict";
 play.define("reverse", (root) => {
   const text = (number) => String(Number(number.toFixed(3)));
-  const narrow = root.clientWidth < 500, gap = narrow ? 44 : 72; // a phone has the graph upright
+  const narrow = root.clientWidth < 500; // a phone has the graph upright
   const place = ([right, down]) => (narrow ? [down * 1.4, right * 0.85] : [right, down]);
   let w = 2, x = 3, nodes, walk, wrong = false;
 
@@ -59,7 +59,8 @@ play.define("reverse", (root) => {
 
   function draw() {
     const lines = Object.entries(nodes).flatMap(([name, { inputs, at }]) => inputs.map((input) => {
-      const [x1, y1] = place(at), [x2, y2] = place(nodes[input].at), part = 1 - gap / Math.hypot(x2 - x1, y2 - y1), used = walk.used.includes(name + input);
+      const [x1, y1] = place(at), [x2, y2] = place(nodes[input].at), used = walk.used.includes(name + input);
+      const part = 1 - Math.min(77 / Math.abs(x2 - x1), 41 / Math.abs(y2 - y1)); // it ends at the edge of the box
       const [tipX, tipY] = [x1 + (x2 - x1) * part, y1 + (y2 - y1) * part];
       const stroke = used ? "var(--color-brand-primary)" : "var(--color-foreground-muted)";
       return play.svg("g", {}, play.svg("line", { x1, y1, x2: tipX, y2: tipY, stroke, "stroke-width": used ? 3 : 1.5 }),
