@@ -55,20 +55,19 @@ static void *get_autocast(void *self, void *context) {
     return Py_NewRef(setting ? setting : NR_NONE);
 }
 
-/* value: a Setting (norch/autograd/autocast.py), whose attribute `modes` has the bits of
- * the devices on which it casts. */
+/* value: a Setting (norch/autograd/autocast.py), whose attribute `modes` has these bits. */
 static int set_autocast(void *self, void *value, void *context) {
     (void)context;
     if (!value) return PyErr_SetString(PyExc_TypeError, "autocast: cannot be deleted"), -1;
     static void *name;
     if (!name && !(name = PyUnicode_InternFromString("modes"))) return -1;
     void *bits = PyObject_GetAttr(value, name);
-    const int casts = bits ? (int)PyLong_AsLongLong(bits) & NR_CASTING : 0;
+    const int all = NR_CASTING | NR_CAST_SETTING, now = bits ? (int)PyLong_AsLongLong(bits) & all : 0;
     if (bits) Py_DecRef(bits);
     if (PyErr_Occurred()) return -1;
     void *before = setting, *slot = ((object *)self)->casting;
-    casting += !!casts - !!(modes & NR_CASTING);
-    modes = (modes & ~NR_CASTING) | casts;
+    casting += !!(now & NR_CASTING) - !!(modes & NR_CASTING);
+    modes = (modes & ~all) | now;
     setting = Py_NewRef(value);
     ((object *)self)->casting = PyBool_FromLong(casting > 0);
     Py_DecRef(slot);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 /* Under no_grad(); under autocast for the CPU, and for CUDA; in anomaly mode, which all threads share; within a
- * TorchFunctionMode, which gets all calls. */
+ * TorchFunctionMode, which gets all calls; with a setting of autocast that programs can read, on or off. */
 enum {
     NR_UNRECORDED = 1,
     NR_CASTS_CPU = 2,
@@ -13,6 +13,7 @@ enum {
     NR_CASTING = NR_CASTS_CPU | NR_CASTS_CUDA,
     NR_TRACED = 8,
     NR_OVERRIDDEN = 16,
+    NR_CAST_SETTING = 32,
     NR_COMPARED = NR_UNRECORDED | NR_TRACED /* by a replay; Python compares autocast */
 };
 

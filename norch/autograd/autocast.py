@@ -21,15 +21,20 @@ def modes_of(devices: Iterable[Any]) -> int:
     return sum(2 << i for i, casts in enumerate(devices) if casts)
 
 
+_UNSET, _SET = ((False, False), (bfloat16, float16), True), 32
+
+
 class Setting:
     """An immutable setting of autocast.
 
     enabled, dtypes  for each device type, whether it casts, and to which dtype
-    modes, active    enabled as bits of csrc/python/modes.h; whether any is set
+    active           whether any is enabled
     caching, cache   whether casts of weights are cached, and where; None outside of any autocast
+    read             what programs can read of it; None if nothing was set
+    modes            enabled, and whether anything was set, as bits of csrc/python/modes.h
     """
 
-    __slots__ = ("_off", "active", "cache", "caching", "dtypes", "enabled", "modes")
+    __slots__ = ("_off", "active", "cache", "caching", "dtypes", "enabled", "modes", "read")
     _off: Setting | None
 
     def __init__(
@@ -40,8 +45,10 @@ class Setting:
         cache: dict[Any, Any] | None = None,
     ):
         self.enabled, self.dtypes, self.caching, self.cache = enabled, dtypes, caching, cache
-        self.modes = modes_of(enabled)
-        self.active = self.modes != 0
+        self.active = any(enabled)
+        read = (enabled, dtypes, caching)
+        self.read = None if read == _UNSET else read
+        self.modes = modes_of(enabled) | (_SET if self.read else 0)
         self._off = None
 
     def changed(self, **changes: Any) -> Setting:
@@ -57,13 +64,6 @@ class Setting:
         if self._off is None:
             self._off = self.changed(enabled=(False, False))
         return self._off
-
-    @property
-    def effect(self) -> tuple[Any, ...] | None:
-        """(the dtype for each device type or None, caching); None if nothing is cast."""
-        if not self.active:
-            return None
-        return (*(dtype if on else None for on, dtype in zip(self.enabled, self.dtypes)), self.caching)
 
 
 _DEFAULT = Setting()

@@ -383,12 +383,12 @@ def _name_of(function: Any) -> str:
 
 
 def _flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The structure of the arguments (with the autocast setting if it is on), which is the key of a recording, and
+    """The structure of the arguments (with the autocast setting if there is one), which is the key of a recording, and
     their leaves."""
     leaves: list[Any] = []
     in_tree = flatten((args, kwargs), leaves)
-    casts = current().effect
-    return in_tree if casts is None else (*in_tree, casts), tuple(leaves)
+    setting = current().read
+    return in_tree if setting is None else (*in_tree, setting), tuple(leaves)
 
 
 def reset_all() -> None:

@@ -17,9 +17,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
-from types import CodeType, MethodType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from .._tensor.handle import Device, DType, Handle, Size
@@ -48,6 +48,7 @@ _LOCK = "it asks whether a lock is free; ask outside the function, and pass the 
 _UNPICKLES = "it unpickles, which finds classes and functions by their names; do so outside the function"
 _PROFILE = "it sets a profile function, which hides code; profile the calls of the captured function"
 
+_OF_SETTINGS = (bool, int, float, str, DType, Device)  # types of arguments and results
 _THREADING, _LOGGING = STANDARD + "threading.py", os.path.join(STANDARD, "logging", "__init__.py")
 
 TRUSTED, LAYERS, LIBRARY, USER = range(4)
@@ -112,7 +113,7 @@ class Frames:
     loggers   those that the code calls or looks up
     warns     whether a warning is given; reads_exception: whether the code asks for the exception that the
               function's caller handles
-    settings  {function of norch that was called without arguments: its result}
+    settings  {what was called, and with what: function of norch that returned a number or text, with its arguments}
     refusal   (text, file, line) of the first call that cannot be repeated, or None
     """
 
@@ -121,6 +122,7 @@ class Frames:
         self.called_from: dict[int, tuple[str, int]] = {}
         self.refusal: tuple[str, str, int] | None = None
         self.settings: dict[Any, Any] = {}
+        self._constants: dict[int, tuple[Any, ...]] = {}  # {id of a frame: what a function of norch was called with}
         self.loggers: set[Any] = set()
         self.warns = self.reads_exception = False
         self._handled: Any = None
@@ -162,11 +164,14 @@ class Frames:
                 refused = _refused_function(code)
                 if refused is not None and _kind_here(frame.f_back) >= LIBRARY:
                     self._refuse(refused, frame.f_back)
+            if frame.f_back is not None and code.co_filename.startswith(PACKAGE):
+                self._note_constants(frame, code)
         elif event == "return":
             if (id(code), id(frame.f_globals)) in self.codes:
                 self._note_locals(frame, code)
-            if argument is not None and frame.f_back is not None and kind_of(code.co_filename) < LIBRARY:
-                self._note_setting(frame, code, argument)
+            constants = self._constants.pop(id(frame), None)
+            if constants is not None and is_a(argument, _OF_SETTINGS):
+                self._note_setting(frame, code, constants)
             if code.co_filename == _LOGGING and frame.f_back is not None:
                 self._note_logger(frame, argument)
         elif event == "c_call" and self.refusal is None:
@@ -217,27 +222,32 @@ class Frames:
         """Where code reads something; for Python's library, the user's line that called it."""
         return self.called_from.get(id(code), (code.co_filename, line))
 
-    def _note_setting(self, frame: Any, code: CodeType, result: Any) -> None:
-        """Notes a function of norch, or a method of its objects, that other code called without arguments and that
-        returned a number or text."""
-        if (
-            not is_a(result, (bool, int, float, str, DType, Device))
-            or not code.co_filename.startswith(PACKAGE)
-            or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR)
-            or code.co_argcount + code.co_kwonlyargcount > 1
-            or kind_of(frame.f_back.f_code.co_filename) < LIBRARY
-        ):
+    def _note_constants(self, frame: Any, code: CodeType) -> None:
+        """Notes the arguments of a function of norch that other code calls, if they are constants, or the object whose
+        method without arguments or property it is. The function may bind their names anew."""
+        if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR) or code.co_name in _MODES:
             return
+        if kind_of(frame.f_back.f_code.co_filename) < LIBRARY:
+            return
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        values = [frame.f_locals.get(name) for name in names]
+        if names[:1] == ("self",):
+            noted = len(names) == 1 and not is_a(values[0], (Handle, Module, Size, DType, Device, type(None)))
+        else:
+            noted = all(value is None or is_a(value, _OF_SETTINGS) for value in values)
+        if noted:
+            self._constants[id(frame)] = tuple(values)
+
+    def _note_setting(self, frame: Any, code: CodeType, constants: tuple[Any, ...]) -> None:
+        """Notes a function of norch, or a method or property of its objects, that returned a number or text."""
         function: Any = frame.f_globals.get(code.co_name)
         if code.co_varnames[:1] == ("self",):
-            owner = frame.f_locals.get("self")
-            if is_a(owner, (Handle, Module, Size, DType, Device)) or owner is None:
-                return
-            function = getattr(type(owner), code.co_name, None)
-            if getattr(function, "__code__", None) is code:
-                self.settings[MethodType(function, owner)] = result
-        elif not code.co_argcount and getattr(function, "__code__", None) is code and code.co_name not in _MODES:
-            self.settings[function] = result
+            function = getattr(type(constants[0]), code.co_name, None)
+            function = function.fget if type(function) is property else function
+        if getattr(function, "__code__", None) is code:
+            named = dict(zip(code.co_varnames[code.co_argcount : len(constants)], constants[code.co_argcount :]))
+            key = (code, *((type(x), x if is_a(x, _OF_SETTINGS) else id(x)) for x in constants))
+            self.settings[key] = partial(function, *constants[: code.co_argcount], **named)
 
     def reads(self) -> Iterator[tuple[Reads, CodeType, dict[str, Any], dict[str, Any], int]]:
         for code, variables, builtins, kind in self.codes.values():

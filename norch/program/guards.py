@@ -67,7 +67,7 @@ class Guards(Walk):
         for global_hooks in module_hooks.GLOBAL_HOOKS:
             self._reach(global_hooks, place_of_function(function))
         self._guard_reports(place_of_function(function))
-        for setting in self._frames.settings:
+        for setting in self._frames.settings.values():
             self._unchanged(lambda current: (current(),), setting, place_of_function(function))
         for reads, code, variables, inbuilt, kind in list(self._frames.reads()):
             if kind >= LIBRARY:

@@ -85,8 +85,8 @@ class Program:
         self._name = getattr(function, "__name__", "function")
         self.joint: Any = None  # for a recording in two parts: joint.JointReplay
         self.trace: Any = None  # Python's notes, until it is replayed
-        _, (positional, named), *casts = in_tree
-        self.is_flat = not named[1] and not casts and all(part is LEAF for part in positional[1])
+        _, (positional, named), *setting = in_tree
+        self.is_flat = not named[1] and not setting and all(part is LEAF for part in positional[1])
 
     def calls(self) -> list[tuple[str, str, tuple[int, ...], str]]:
         """(operation, dtype, sizes, "file:line") of each call of a replay."""

@@ -303,19 +303,19 @@ class Walk(Settings):
             if name in variables or name in self._texts:
                 value = variables.get(name, absent)
                 self._item(variables, name, value, place)
-                if not is_of_library or not self._is_defined_by(value, module):
+                if is_a(value, ModuleType) or not is_of_library or not self._is_defined_by(value, module):
                     self._reach_named(name, value, self.places_of_names.get(name, place))
         stored = self._stored.keys() & variables.keys() - {*names}
         self.written += [Written(variables, name, name, self._stored[name]) for name in stored]
 
     def _is_defined_by(self, value: Any, module: ModuleType) -> bool:
         """Whether a variable of a known module is a definition of such a module, and not a value of the program."""
-        if is_a(value, ModuleType):
-            return is_module_of_library(value)
         if is_a(value, type):
             return is_class_of_library(value)
         if type(value) in (FunctionType, *IN_C):
             return not is_defined_by_user(value)
+        if type(value) is SimpleNamespace and value is not lib:  # settings, such as those of backends
+            return False
         is_of_norch = is_own(module.__name__) or module.__name__.partition(".")[0] == "numpy"
         return is_of_norch and is_class_of_library(type(value))
 

@@ -39,7 +39,7 @@ static void *call(nr_holder *self, void *arguments, void *named) {
     void *latest = self->held[0], *program = self->held[1]; /* NULL before the first reset() */
     if (!latest || !program || latest == NR_NONE || reasons || (named && PyDict_Size(named)))
         return call_slow_path(self, arguments, named);
-    if (nr_modes() & NR_CASTING) /* Python looks up the recording for the setting */
+    if (nr_modes() & NR_CAST_SETTING) /* Python looks up the recording for the setting */
         return call_slow_path(self, arguments, named);
     nr_recording *r = nr_recording_of("call", latest);
     if (!r) return NULL;
