@@ -34,6 +34,10 @@ from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
 
 _CANDIDATES = 4  # differing recordings after which a function is refused
+_LEAF = (
+    "an argument that requires a gradient must be the same tensor in each call; pass one without, and call "
+    "x.detach().requires_grad_() in the function"
+)
 _MOST_UNUSED = 20  # unused recordings in a row after which a warning is given
 
 _ALL: weakref.WeakSet[CapturedFunction] = weakref.WeakSet()
@@ -338,10 +342,11 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             return None
         self._unused += 1
         if self._unused == _MOST_UNUSED:
+            fresh = self._verb == "capture" and any(isinstance(x, Tensor) and x.requires_grad for x in leaves)
             warnings.warn(
                 f"{self._verb}: {_MOST_UNUSED} calls in a row were recorded, and none was replayed: "
-                f"{getattr(self.function, '__name__', 'the function')} takes or reads what changes from call to call; "
-                "pass that as a tensor, or raise limit",
+                f"{_name_of(self.function)} takes or reads what changes from call to call; "
+                f"{_LEAF if fresh else 'pass that as a tensor, or raise limit'}",
                 stacklevel=stacklevel_of_user(),
             )
         if len(candidates) == _CANDIDATES:

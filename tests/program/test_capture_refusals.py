@@ -125,6 +125,21 @@ def test_python_that_changes_from_call_to_call_is_refused():
     assert captured.recordings() == 0
 
 
+def test_another_argument_that_requires_a_gradient_in_each_call():
+    def slope(x):
+        return norch.autograd.grad((x * x).sum(), x)[0]
+
+    captured = norch.capture(slope)
+    with pytest.warns(UserWarning, match=r"the same tensor in each call; .* x.detach\(\).requires_grad_\(\) in the"):
+        for i in range(30):
+            assert captured(norch.full((1,), float(i), requires_grad=True)).item() == 2.0 * i
+    assert captured.recordings() == 0
+    advised = norch.capture(lambda x: slope(x.detach().requires_grad_()))
+    assert [advised(norch.full((1,), float(i), requires_grad=i % 2 > 0)).item() for i in range(5)] == [0, 2, 4, 6, 8]
+    assert [advised(norch.full((1,), float(i))).item() for i in range(5)] == [0, 2, 4, 6, 8]
+    assert advised.recordings() == 1
+
+
 def test_a_result_with_a_graph_is_refused():
     w = norch.ones(2, requires_grad=True)
     with pytest.raises(norch.CaptureError, match="requires grad"):
