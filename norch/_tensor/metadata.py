@@ -124,14 +124,14 @@ class MetadataMethods(Handle):
         return is_same_place and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()  # type: ignore[attr-defined]
 
     def data_ptr(self) -> int:
-        """The address of the first element.
+        """The address of the first element; 0 if there is none.
 
         >>> x = norch.zeros(5)
         >>> x[2:].data_ptr() - x.data_ptr()
         8
         """
         lib.norch_note_unseen("Python reads the address of a tensor")
-        return 0 if self._device_type == META.code else self._data_pointer
+        return self._data_pointer if self._numel and self._device_type != META.code else 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C).

@@ -28,13 +28,14 @@ def takes_out(function: F) -> F:
 @overload
 def makes(function: F) -> F: ...
 @overload
-def makes(function: None = ..., *, out: bool = ..., line: bool = ...) -> Callable[[F], F]: ...
-def makes(function: Any = None, *, out: bool = True, line: bool = False) -> Any:
+def makes(function: None = ..., *, out: bool = ..., line: bool = ..., undefined: bool = ...) -> Callable[[F], F]: ...
+def makes(function: Any = None, *, out: bool = True, line: bool = False, undefined: bool = False) -> Any:
     """Declares that a function makes tensors: its public form takes requires_grad=, layout= and pin_memory= as well,
-    and out= by default; errors name it. line: an out of as many elements keeps its shape, as in arange()."""
+    and out= by default; errors name it. line: an out of as many elements keeps its shape, as in arange(). undefined: an
+    out of the shape keeps its elements, as in empty()."""
 
     def declare(function: Any) -> Any:
-        function.makes, function.out, function.line = True, out, line
+        function.makes, function.out, function.line, function.undefined = True, out, line, undefined
         return function
 
     return declare if function is None else declare(function)
@@ -109,11 +110,12 @@ def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any
     for x, value in zip(outs, results):
         if x.shape != value.shape and x._numel == value._numel and getattr(function, "line", False):
             value = lib.norch_view(value, x.shape)
-        if x.shape == value.shape:
-            lib.norch_copy(x, value)
-            finish_write(x, None)
+        if x.shape != value.shape:
+            _resize(name, x, value, warns=getattr(function, "line", True))
         else:
-            _resize(name, x, value)
+            if not getattr(function, "undefined", False):
+                lib.norch_copy(x, value)
+            finish_write(x, None)
         if wants_grad:
             x.requires_grad_()
     return out if result is results[0] else _tuple(result, outs)
@@ -184,13 +186,14 @@ def _check(name: str, out: Any, value: Any, is_index: bool) -> None:
         raise DeviceError(f"{name}: a result on {value.device} cannot be written into out on {out.device}")
 
 
-def _resize(name: str, out: Any, value: Any) -> None:
-    """Gives out the elements of value, in a new storage; tensors that shared memory with out keep the old one."""
+def _resize(name: str, out: Any, value: Any, warns: bool) -> None:
+    """Gives out the elements of value, in a new storage; tensors that shared memory with out keep the old one. warns:
+    if out had elements; functions that make tensors do not warn, unless the number of elements may surprise."""
     if lib.norch_recording():
         raise CaptureError(
             f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}: a recording cannot resize it"
         )
-    if out._numel:
+    if out._numel and warns:
         import warnings
 
         warnings.warn(

@@ -90,7 +90,7 @@ def _is_finite(value: Any) -> bool:
 # ---- constants --------------------------------------------------------------------------------------------------
 
 
-@makes
+@makes(undefined=True)
 def empty(
     *shape: Any, size: Any = None, dtype: DType | None = None, device: DeviceLike = None, memory_format: Any = None
 ) -> Tensor:

@@ -430,7 +430,7 @@ def asarray(
         out = obj.to(dtype=dtype, device=device, copy=True)
     else:
         out = _as_tensor(obj, dtype, device, "asarray")
-        shared = out is obj or (_is_ndarray(obj) and obj.ctypes.data == out.data_ptr())
+        shared = out is obj or (_is_ndarray(obj) and obj.ctypes.data == out._address)
         if copy is False and not shared:
             raise ArgumentError(f"asarray: a {type(obj).__name__} cannot be seen as such a tensor without a copy")
     if requires_grad is None or flag(requires_grad, "asarray: requires_grad") == out.requires_grad:

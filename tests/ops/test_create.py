@@ -375,3 +375,12 @@ def test_linspace_refuses_bool_as_pytorch():
     for make in (lambda: norch.linspace(5, 10, 3, dtype=norch.bool), lambda: norch.logspace(0, 1, 3, dtype=norch.bool)):
         with pytest.raises(norch.DTypeError, match=r"^l\w+space: not defined for dtype bool"):
             make()
+
+
+def test_the_address_of_no_elements_is_0():
+    x = norch.ones(4)
+    for empty in (norch.empty(0), norch.ones(3, 0), x[4:], x[2:2], norch.empty(0).untyped_storage()):
+        assert empty.data_ptr() == 0
+    assert x[:0].untyped_storage().data_ptr() == x.data_ptr() != 0
+    assert norch.asarray(np.empty(0, np.float32), copy=False).data_ptr() == 0
+    assert np.asarray(norch.empty(0, 3)).shape == (0, 3)
