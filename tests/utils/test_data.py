@@ -466,7 +466,10 @@ def test_samplers_of_nothing():
     for replacement in (False, True):
         with pytest.raises(ValueError, match="cannot draw 3 samples from an empty data source"):
             list(RandomSampler([], replacement, num_samples=3))
-        assert list(RandomSampler([], replacement)) == []
+        with pytest.raises(ValueError, match="num_samples should be a positive integer, but got 0"):
+            RandomSampler([], replacement)
+    with pytest.raises(ValueError, match="num_samples should be a positive integer, but got 0"):
+        DataLoader([], shuffle=True)  # an epoch of nothing would pass unnoticed
     assert list(SubsetRandomSampler([])) == [] and list(BatchSampler([], 2)) == []
     for weights in ([], [0.0, 0.0]):
         with pytest.raises(ValueError, match="multinomial"):

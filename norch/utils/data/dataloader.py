@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
 from ..._package.exports import publish
-from ...errors import ArgumentError, Error
+from ...errors import ArgumentError, Error, stacklevel_of_user
 from .collate import default_collate as default_collate  # where PyTorch has it
 from .collate import pinned
 from .dataset import Dataset, IterableDataset
@@ -148,6 +149,7 @@ class DataLoader(Generic[T_co]):
         self._pool: Any = None
         self._position: Position | None = None
         self._resumed: dict[str, Any] | None = None
+        self._reported: int | None = None  # the length of an IterableDataset, once len() of the loader was asked for
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FIXED and name in self.__dict__:
@@ -218,7 +220,18 @@ class DataLoader(Generic[T_co]):
 
     def __len__(self) -> int:
         """The number of batches in an epoch, or of samples if batch_size is None."""
+        if isinstance(self.dataset, IterableDataset):
+            self._reported = len(self.dataset)
         return len(self._index_sampler)
+
+    def _warn_of_length(self, yielded: int) -> None:
+        kind = type(self.dataset).__name__
+        replicas = "; each of several workers iterates over a replica of it" if self.num_workers else ""
+        warnings.warn(
+            f"DataLoader: the length of the {kind} was reported as {self._reported}, but {yielded} samples or batches "
+            f"have been fetched{replicas}",
+            stacklevel=stacklevel_of_user(),
+        )
 
 
 class _Batches:

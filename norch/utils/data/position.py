@@ -31,6 +31,7 @@ class Position:
         count = max(1, loader.num_workers)
         self.workers: list[dict[str, Any]] = [{"given": 0, "state": None} for _ in range(count)]
         self.iterable = loader._recipe.iterable
+        self.warn_of, self.reported, self.yielded = loader._warn_of_length, loader._reported, 0
         if resumed and self.iterable:
             if len(resumed["workers"]) != count:
                 raise ArgumentError(
@@ -59,6 +60,9 @@ class Position:
     def note(self, number: int, state: Any = None) -> None:
         """Records that batch `number` was delivered. state: that of the worker's IterableDataset after it."""
         if self.iterable:
+            self.yielded += 1
+            if self.reported is not None and self.yielded > self.reported:
+                self.warn_of(self.yielded)
             worker = self.workers[number % len(self.workers)]
             worker["given"] += 1
             worker["state"] = state

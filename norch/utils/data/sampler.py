@@ -99,7 +99,7 @@ class RandomSampler(Sampler[int]):
     """Every index once, in a new order for each epoch; or only num_samples of them.
 
     replacement: draws each from all indices, so that some may repeat. generator: a seed or Generator, for reproducible
-    orders; None: the global stream.
+    orders; None: the global stream. ArgumentError for an empty data_source, unless there is a num_samples.
 
     >>> sorted(norch.utils.data.RandomSampler(range(4), generator=1))
     [0, 1, 2, 3]
@@ -112,6 +112,7 @@ class RandomSampler(Sampler[int]):
         self.replacement = replacement
         self._num_samples = None if num_samples is None else positive(num_samples, "num_samples")
         self.generator = as_generator(generator)
+        positive(self.num_samples, "num_samples")
 
     @property
     def num_samples(self) -> int:
