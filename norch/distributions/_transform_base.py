@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
+from weakref import ref
 
 from ..errors import ArgumentError
 from ..tensor import Tensor
@@ -30,6 +31,7 @@ class Transform(ComputesWide):
     domain: Any = constraints.real
     codomain: Any = constraints.real
     _cached: tuple[Tensor | None, Tensor | None] = None, None  # the last x and y
+    _inv: Callable[[], Transform | None] | None = None  # a weak reference to the inverse
     _cache_size = 0
 
     def __init__(self, cache_size: int = 0):
@@ -76,7 +78,14 @@ class Transform(ComputesWide):
 
     @property
     def inv(self) -> Transform:
-        """The inverse transform."""
+        """The inverse transform, the same object while the program holds it."""
+        inverse = None if self._inv is None else self._inv()
+        if inverse is None:
+            inverse = self._inverted()
+            self._inv = ref(inverse)
+        return inverse
+
+    def _inverted(self) -> Transform:
         return _InverseTransform(self)
 
     def forward_shape(self, shape: Sequence[int]) -> Sequence[int]:
@@ -102,7 +111,7 @@ class Transform(ComputesWide):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the cache, for copies and pickles."""
-        return {name: x for name, x in self.__dict__.items() if name != "_cached"}
+        return {name: x for name, x in self.__dict__.items() if name not in ("_cached", "_inv")}
 
     def __hash__(self) -> int:
         return hash(type(self))
@@ -112,7 +121,7 @@ class Transform(ComputesWide):
 
 
 def _parameters(transform: object) -> dict[str, Any]:
-    return {name: x for name, x in transform.__dict__.items() if name not in ("_cached", "_cache_size")}
+    return {name: x for name, x in transform.__dict__.items() if name not in ("_cached", "_cache_size", "_inv")}
 
 
 def _same(a: dict[str, Any], b: dict[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import Any
+from weakref import ref
 
 from .._tensor.size import Size
 from ..errors import ArgumentError, ShapeError
@@ -26,6 +27,14 @@ class ComposeTransform(Transform):
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
         self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self if cache_size == self._cache_size else ComposeTransform(self.parts, cache_size)
+
+    def _inverted(self) -> Transform:
+        inverse = ComposeTransform([part.inv for part in reversed(self.parts)])
+        inverse._inv = ref(self)
+        return inverse
 
     @property
     def bijective(self) -> Any:
