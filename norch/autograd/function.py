@@ -61,7 +61,7 @@ class Function(Node):
         self._dirty: tuple[Any, ...] = ()
         self._input_shapes: list[Any] = []
         self._output_shapes: list[Any] = []
-        self._materialize = True
+        self._materialize = self._materialize_non_diff_grads = True
 
     @staticmethod
     def forward(ctx: Any, *arguments: Any, **named: Any) -> Any:
@@ -173,9 +173,11 @@ class Function(Node):
                     self._saved_outputs[position] = index
         results = list(outputs)
         for index, out in enumerate(outputs):
-            if not isinstance(out, Handle) or any(out is tensor for tensor in self._not_differentiable):
+            if not isinstance(out, Handle):
                 continue
-            if cast(Any, out).dtype.kind not in "fc":
+            if any(out is tensor for tensor in self._not_differentiable) or cast(Any, out).dtype.kind not in "fc":
+                if not self._materialize_non_diff_grads:
+                    self._output_shapes[index] = None
                 continue
             node = self if len(outputs) == 1 else output_of(self, index)
             if self._is_dirty(out):

@@ -463,3 +463,24 @@ def test_a_dirty_input_is_returned():
     with pytest.raises(norch.errors.Error, match="must return the inputs that it gave to mark_dirty"):
         Added.apply(x.clone(), y)
     assert Added.apply(x.detach().clone(), y.detach()).tolist() == [4, 6]
+
+
+@pytest.mark.parametrize("materialize", [True, False])
+def test_gradients_of_outputs_that_are_not_differentiable(materialize):
+    class Largest(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx._materialize_non_diff_grads = materialize
+            index = x.argmax()
+            ctx.mark_non_differentiable(index)
+            return x * 2, x * 3, index
+
+        @staticmethod
+        def backward(ctx, *grads):
+            seen.extend(grads)
+            return grads[0] * 2
+
+    x, seen = leaf([1.0, 2.0]), []
+    Largest.apply(x)[0].sum().backward()
+    assert seen[1].tolist() == [0.0, 0.0] and x.grad.tolist() == [2.0, 2.0]
+    assert (seen[2].tolist() == 0) if materialize else (seen[2] is None)
