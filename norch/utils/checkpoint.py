@@ -11,13 +11,13 @@ from typing import Any
 from .. import cuda
 from .._package.exports import publish
 from .._tensor.handle import Handle, alias, next_seq
-from ..autograd import enable_grad, is_grad_enabled
+from ..autograd import enable_grad, is_grad_enabled, saved_hooks
 from ..autograd.autocast import current, using
 from ..autograd.function import Output, Outputs
 from ..autograd.node import Node
 from ..autograd.record import gradient_edge
 from ..autograd.region import region, walk_to
-from ..autograd.saved import changed, freed
+from ..autograd.saved import TensorHolder, changed, freed
 from ..autograd.transforms import leaves
 from ..errors import ArgumentError
 from ..random import fork_rng, get_rng_state, set_rng_state
@@ -61,8 +61,11 @@ def checkpoint(
     Error in backward if an argument was changed in place since. Constants in containers or keyword arguments may
     change, and so may any that function itself changes with use_reentrant=True.
 
+    Error in backward, too, if the second call saves tensors of other numbers, shapes, dtypes or operations than the
+    first: its gradient would be that of another function. determinism_check="none" and use_reentrant=True omit that.
+
     Gradients also reach leaves that function uses without being given them. The implementation is PyTorch's for
-    use_reentrant=False; determinism_check, debug and early_stop have no effect.
+    use_reentrant=False; debug and early_stop have no effect.
 
     >>> from norch.utils.checkpoint import checkpoint
     >>> x = norch.zeros(2, requires_grad=True)
@@ -83,8 +86,15 @@ def checkpoint(
         with enable_grad(), using(setting.changed(cache={})), fork_rng(enabled=preserve_rng_state), again:
             if preserve_rng_state:
                 set_rng_state(state)
-            return call()
+            begin, outs = next_seq(), call()
+        if saved is not None and not saved_hooks.are_active():
+            now = _saved_by(region([edge for out in outs if (edge := _edge(out)) is not None], begin)[0])
+            if now is not None and now != saved:
+                raise _differs(saved, now)
+        return outs
 
+    if determinism_check not in ("default", "none"):
+        raise ArgumentError(f"checkpoint: determinism_check is 'default' or 'none', not {determinism_check!r}")
     kind: list[Any] = [None]
     # As in PyTorch, constants in containers and by name may change, such as counters.
     checked = [x for x in leaves((args, kwargs)) if x.requires_grad or any(x is argument for argument in args)]
@@ -95,8 +105,10 @@ def checkpoint(
         outs = call()
     if use_reentrant:  # as in PyTorch, function may then write to constants
         versions |= {x: x._version for x in checked if not x.requires_grad}
-    nodes = [gradient_edge(out) if isinstance(out, Handle) else None for out in outs]
+    nodes = [_edge(out) for out in outs]
     inside, leading = region([node for node in nodes if node is not None], start)
+    is_checked = determinism_check != "none" and not use_reentrant and not saved_hooks.are_active()
+    saved = _saved_by(inside) if is_checked else None
     if inside and is_grad_enabled():
         whole = Checkpoint(*dict.fromkeys(edge for _, edge in leading))
         whole.recompute = recompute
@@ -105,6 +117,37 @@ def checkpoint(
                 outs[i] = alias(outs[i])
                 outs[i]._node = whole if len(outs) == 1 else Output(whole, i)
     return outs[0] if kind[0] is None else kind[0](outs)
+
+
+def _edge(out: Any) -> Node | None:
+    return gradient_edge(out) if isinstance(out, Handle) else None
+
+
+def _saved_by(nodes: set[Node]) -> list[tuple[str, tuple[int, ...], Any]] | None:
+    """The operation, shape and dtype of each tensor that nodes save, in the order of recording. Casts save none, so it
+    does not matter whether autocast had a cast already. None for calls of compiled functions, which save theirs in a
+    recording as soon as there is one."""
+    if any(node.is_whole for node in nodes):
+        return None
+    found = []
+    for node in sorted(nodes, key=lambda node: node.seq):
+        for value in node._saved or ():
+            for x in value.tensors() if isinstance(value, TensorHolder) else (value,):
+                if isinstance(x, Tensor) and not x.is_meta:
+                    found.append((node.name(), tuple(x.shape), x.dtype))
+    return found
+
+
+def _differs(before: list[Any], now: list[Any]) -> Exception:
+    from ..compat.checkpoints import CheckpointError  # lazy import, as of compat
+
+    i = next((i for i, (a, b) in enumerate(zip(before, now)) if a != b), min(len(before), len(now)))
+    first, second = ("{} of shape {}, {}".format(*each[i]) if i < len(each) else "none" for each in (before, now))
+    return CheckpointError(
+        "checkpoint: the function did something else when it was called again: it saved "
+        f"{len(before)} tensors at first, then {len(now)}; tensor {i} for {first}, then for {second}. "
+        "It must not depend on what changes until backward; determinism_check='none' omits this check"
+    )
 
 
 def checkpoint_sequential(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 from functools import partial
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import norch
 from norch import nn
 from norch._binding.library import lib
+from norch.errors import Error
 from norch.testing import assert_close, gradcheck, gradgradcheck
 from norch.utils.checkpoint import checkpoint, checkpoint_sequential
 
@@ -145,3 +148,57 @@ def test_sequential(segments: int) -> None:
     wanted, x.grad = x.grad, None
     checkpoint_sequential(net, segments, x, use_reentrant=False).sum().backward()
     assert_close(x.grad, wanted, rtol=0, atol=0)
+
+
+OTHERS = {
+    "fewer": (lambda x: x.exp().exp(), lambda x: x.sin()),
+    "another shape": (lambda x: (x[:2] * 2).exp(), lambda x: (x * 2).exp()),
+    "another dtype": (lambda x: x.exp(), lambda x: x.double().exp()),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"determinism_check": "none"}, {"use_reentrant": True}])
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_function_that_does_something_else_the_second_time(torch: Any, name: str, options: dict[str, Any]) -> None:
+    """Its gradient would be that of another function; PyTorch raises by the tensors that are saved, too."""
+    for m in (torch, norch):
+        module: Any = importlib.import_module(f"{m.__name__}.utils.checkpoint")
+        x, functions = m.ones(3, requires_grad=True), list(OTHERS[name])
+        y = module.checkpoint(lambda x, left=functions: left.pop(0)(x), x, **{"use_reentrant": False, **options})
+        if m is norch and options:  # as before the check
+            if name == "fewer":
+                y.sum().backward()
+                assert x.grad.tolist() == m.cos(m.ones(3)).tolist()
+        elif not options:
+            with pytest.raises(module.CheckpointError):
+                y.sum().backward()
+
+
+def test_another_operation_that_saves_the_same() -> None:
+    functions = [norch.sin, norch.cos]
+    y = checkpoint(lambda x: functions.pop(0)(x), norch.ones(3, requires_grad=True))
+    with pytest.raises(Error, match=r"tensor 0 for SinBackward of shape \(3,\), norch.float32, then for CosBackward"):
+        y.sum().backward()
+    with pytest.raises(ValueError, match="determinism_check is 'default' or 'none'"):
+        checkpoint(norch.sin, norch.ones(3), determinism_check="some")
+
+
+def test_the_same_function_in_other_circumstances() -> None:
+    """A cast that autocast had already, recordings that begin meanwhile, hooks of saved tensors in one of the calls."""
+    layer = nn.Linear(3, 3)
+    compiled = norch.compile(nn.Sequential(layer, nn.ReLU(), nn.Dropout(0.5)))
+    for _ in range(6):
+        x = norch.ones(2, 3, requires_grad=True)
+        checkpoint(compiled, x).sum().backward()
+        assert x.grad is not None
+    assert compiled.forward.recordings() == 1
+    x = norch.ones(2, 3, requires_grad=True)
+    with norch.autocast("cpu"):
+        y = checkpoint(lambda x: layer(layer(x)), checkpoint(layer, layer(x)))
+    y.float().sum().backward()
+    for forward, backward in ((True, False), (False, True)):
+        hooks = norch.autograd.graph.save_on_cpu
+        with hooks() if forward else contextlib.nullcontext():
+            y = checkpoint(lambda x: layer(x).exp(), x)
+        with hooks() if backward else contextlib.nullcontext():
+            y.sum().backward()
