@@ -23,9 +23,11 @@ NR_INLINE int64_t nr_hard_log_f64(double x) {
     return (int64_t)((bits - 0x0010000000000000u) | (0x7fefffffffffffffu - bits));
 }
 
-/* |x| <= 0.999, where the first polynomial serves. */
+/* |x| <= 0.999, where the first polynomial serves; with fused multiply-adds that of float (math_special.h). */
 NR_INLINE int32_t nr_hard_erfinv_f32(float x) { return (int32_t)(0x3f7fbe77u - (nr_bits_f32(x) & 0x7fffffffu)); }
+#if !NR_HAS_FMA
 NR_INLINE float nr_quick_erfinv_f32(float x) {
     double y = (double)x;
     return (float)(y * nr_erfinv_near(-nr_log_wide((1.0 - y) * (1.0 + y))));
 }
+#endif

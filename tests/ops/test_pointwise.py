@@ -538,6 +538,20 @@ def test_neighbours_do_not_change_a_result(name: str, dtype: str) -> None:
         np.testing.assert_array_equal(getattr(apart, name)().numpy(), wanted)
 
 
+@pytest.mark.kernel
+def test_square_roots_are_rounded_correctly() -> None:
+    """AVX-512 refines an estimate (pointwise_isa.c): every 4,099th float, of all signs and exponents, and every 16th of
+    1 to 4, whose mantissas are those of all numbers. A double's root, rounded to float, is the float's."""
+    some = np.arange(0, 1 << 32, 4099, dtype=np.uint32).view(np.float32)
+    mantissas = np.arange(0x3F800000, 0x40800000, 16, dtype=np.uint32).view(np.float32)
+    for x in (some, mantissas, mantissas[:1003], mantissas[::3], mantissas * np.float32(2.0**-95)):
+        with np.errstate(invalid="ignore"):
+            wanted = np.sqrt(x.astype(np.float64)).astype(np.float32)
+        given = norch.tensor(x)
+        np.testing.assert_array_equal(given.sqrt().numpy(), wanted)
+        np.testing.assert_array_equal(given.sqrt_().numpy(), wanted)
+
+
 @pytest.mark.parametrize("decimals", [400, -400, 309, -309, 308, -308])
 def test_round_to_more_decimals_than_a_number_has(torch: Any, decimals: int) -> None:
     ours, theirs = (m.round(m.tensor([12.5, 0.0]), decimals=decimals).tolist() for m in (norch, torch))
