@@ -129,8 +129,16 @@ _round = function_op("round", grad=flat)
 
 
 _logit = function_op(  # NaN outside [0, 1], infinite at its ends, as are the derivatives of its gradient
-    "logit", grad=lambda g, x: (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
+    "logit", grad=lambda g, x: _logit_gradient(g, x)
 )
+
+
+def _logit_gradient(g: Tensor, x: Tensor) -> Tensor:
+    if mode.enabled:
+        return (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
+    slope = (1 - x) * x  # negative outside
+    return (g / slope).where(slope >= 0, math.nan)
+
 
 _significand, _exponent = function_op("significand"), function_op("exponent")  # of frexp(), which has the derivative
 

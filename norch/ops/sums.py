@@ -11,6 +11,7 @@ from .._binding.library import lib
 from .._package.typing import Any, Operand, Tensor
 from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
+from ..autograd.levels import BatchedBase
 from ..dtype import DTYPES, check_fits, float32, float64, int64
 from ..dtype import dtype as DType
 from ..errors import DTypeError, Error, rename_error
@@ -18,7 +19,7 @@ from ._arguments import public
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from ._rows import writes
-from .op import method
+from .op import OPCODES, method
 from .pointwise import _add, _addcmul, _sub, mul
 
 _add_, _sub_, _write_sum = inplace_form(_add), inplace_form(_sub), writes("ternary", "addcmul")
@@ -73,12 +74,30 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
             rename_error(error, name)
             raise
     if plain and input.dtype in (float32, float64):
-        return function(input, mul(first, factor), *rest)
+        product = mul(first, factor)
+        if not can_overwrite(product, input, *rest):
+            return function(input, product, *rest)
+        lib.norch_ternary_into(product, OPCODES[name], input, product, *rest)
+        return product
     others, dtype = _times(name, factor, input, others)
     if dtype.is_floating_point and dtype.itemsize == 2:
         summand = input.float()
     out = function(summand, *others)
     return out if out.dtype is dtype else out.to(dtype)
+
+
+def can_overwrite(made: Any, *others: Any) -> bool:
+    """Whether a result computed from made, a new tensor, and others may be written into made: it has their shape and
+    dtype, and nothing is recorded. A pass over memory that is in the cache already takes half the time."""
+    shape, dtype = lib.norch_shape(made), made._dtype
+    if made._node is not None or isinstance(made, BatchedBase):
+        return False
+    for x in others:
+        if not isinstance(x, Handle) or isinstance(x, BatchedBase) or x._dtype != dtype or lib.norch_shape(x) != shape:
+            return False
+        if mode.enabled and (x._node is not None or x._view is not None):
+            return False
+    return True
 
 
 def scales(factor: Any, first: Any, input: Any) -> bool:

@@ -552,6 +552,32 @@ def test_square_roots_are_rounded_correctly() -> None:
         np.testing.assert_array_equal(given.sqrt_().numpy(), wanted)
 
 
+SECOND_PASSES: dict[str, Any] = {
+    "addcmul": lambda x, y: x.addcmul(y, x, value=3.0),
+    "addcdiv": lambda x, y: x.addcdiv(y, x, value=3.0),
+    "nan_to_num": lambda x, y: x.nan_to_num(1.0, 2.0, -3.0),
+    "logit": lambda x, y: x.logit(0.3),
+}
+
+
+@pytest.mark.parametrize("name", SECOND_PASSES)
+def test_a_second_pass_over_the_first_result_changes_no_input(torch: Any, name: str) -> None:
+    """A call of two passes writes the second over the result of the first, where nothing is recorded or broadcast."""
+    call = SECOND_PASSES[name]
+    values = np.array([[0.25, 0.5, np.inf], [-np.inf, np.nan, 0.9]], np.float32)
+    for of in (lambda x: x, lambda x: x.t(), lambda x: x[:, ::2], lambda x: x[0]):
+        for recorded in (False, True):
+            ours, theirs = norch.tensor(values), torch.tensor(values)
+            out, wanted = (
+                call(of(x.requires_grad_(recorded)), of(x) if of(x).ndim == 1 else of(x)[:1]) for x in (ours, theirs)
+            )
+            same = call(of(ours), of(ours).detach())
+            assert_close(same, call(of(theirs), of(theirs).detach()).detach().numpy(), equal_nan=True)
+            assert_close(out, wanted.detach().numpy(), equal_nan=True)
+            assert out.requires_grad is same.requires_grad is recorded
+            np.testing.assert_array_equal(ours.detach().numpy(), values)
+
+
 @pytest.mark.parametrize("decimals", [400, -400, 309, -309, 308, -308])
 def test_round_to_more_decimals_than_a_number_has(torch: Any, decimals: int) -> None:
     ours, theirs = (m.round(m.tensor([12.5, 0.0]), decimals=decimals).tolist() for m in (norch, torch))

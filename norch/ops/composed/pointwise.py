@@ -19,7 +19,7 @@ from .._arguments import named_function, public
 from .._checks import check_count, floats_of, numbers_of, real_of
 from .._entry import composed, rename_errors
 from .._inplace_methods import inplace_form
-from .._operand import as_operand
+from .._operand import as_operand, operand
 from .._out import takes_out
 from .._results import frexp_result
 from .._rows import writes
@@ -27,7 +27,7 @@ from ..complex import complex
 from ..copy import clone, fill_, result_type
 from ..create import full_like
 from ..norm import vector_norm
-from ..op import METHODS, method
+from ..op import METHODS, OPCODES, method
 from ..reduce import all_over
 
 # ---- one input ----------------------------------------------------------------------------------------------------
@@ -98,7 +98,11 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
         check_numbers("logit", eps=eps)
         input = as_operand(input, "logit")
         if input.dtype.is_floating_point and 0 <= eps <= 0.5 and not (mode.enabled and gradient_edge(input)):
-            return rows._logit(rows._clamp(input, float(eps), 1.0 - eps))
+            limited = rows._clamp(input, float(eps), 1.0 - eps)
+            if not sums.can_overwrite(limited):
+                return rows._logit(limited)
+            lib.norch_unary_into(limited, OPCODES["logit"], limited)
+            return limited
         input = rows.where(input < eps, eps, rows.where(input > 1 - eps, 1 - eps, input))
     return rows._logit(input)
 
@@ -121,7 +125,13 @@ def nan_to_num(
     high, low = high if posinf is None else posinf, low if neginf is None else neginf
     check_numbers("nan_to_num", nan=nan, posinf=high, neginf=low)
     out = rows._nan_to_num(input, float(nan or 0.0), float(high))
-    return out if low == -high else rows.where(rows.eq(input, -math.inf), float(low), out)
+    if low == -high:
+        return out
+    least = rows.eq(input, -math.inf)
+    if not sums.can_overwrite(out, input):
+        return rows.where(least, float(low), out)
+    lib.norch_ternary_into(out, OPCODES["where"], least, operand(float(low)), out)
+    return out
 
 
 @method(out=True)
