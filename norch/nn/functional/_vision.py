@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import warnings
 from typing import Any
@@ -20,6 +19,7 @@ from ...ops.composed.pad import pad
 from ...ops.composed.repeat import rearranged
 from ...ops.copy import stack
 from ...ops.create import arange, ones_like
+from ...ops.op import OPCODES
 from ...ops.resample import resampled
 from ...ops.values import can_cache
 from ...tensor import Tensor
@@ -39,6 +39,7 @@ _MODES: dict[str, tuple[int | None, bool]] = {
     "bicubic": (2, True),
     "trilinear": (3, True),
 }
+_ADD = OPCODES["add"]
 _SMOOTH = ("bilinear", "bicubic")
 _OF_BYTES = ("nearest", "nearest-exact", *_SMOOTH)
 
@@ -181,11 +182,18 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     x = with_ndim(input, "unfold", 3, 4)
     k, d, p, s, counts = _windows("unfold", x.shape[-2:], kernel_size, dilation, padding, stride)
     x = pad(x, (p[1], p[1], p[0], p[0])) if any(p) else x
+    return _unfold(x, k, d, s, counts)
+
+
+@differentiable(grad=lambda g, x_meta, k, d, s, counts: _fold(g, tuple(x_meta.shape)[-2:], k, d, (0, 0), s, counts))
+def _unfold(x: Any, k: Any, d: Any, s: Any, counts: Any) -> Tensor:
+    *batch, channels, _, _ = lib.norch_shape(x)
+    n = len(batch) + 1
     for i in (0, 1):  # (..., H', W', kh, kw)
-        x = x.unfold(-2, d[i] * (k[i] - 1) + 1, s[i])[..., :: d[i]]
-    batch = x.shape[:-5]
-    columns = x.movedim((-2, -1), (-4, -3)).clone()  # no view of input, as windows overlap and may be written to
-    return columns.reshape(*batch, x.shape[-5] * k[0] * k[1], counts[0] * counts[1])
+        size = d[i] * (k[i] - 1) + 1
+        x = lib.norch_slice(lib.norch_unfold(x, n + i, size, s[i]), n + 2 + i, 0, size, d[i])
+    x = lib.norch_clone(lib.norch_permute(x, (*range(n), n + 2, n + 3, n, n + 1)))
+    return lib.norch_reshape(x, (*batch, channels * k[0] * k[1], counts[0] * counts[1]))
 
 
 @differentiable(grad=lambda g, kernel, dilation, padding, stride: unfold(g, kernel, dilation, padding, stride))
@@ -196,12 +204,18 @@ def _fold(x: Tensor, size: Any, kernel: Any, dilation: Any, padding: Any, stride
     if kernel == stride and dilation == (1, 1) and padding == (0, 0) and size == covered:
         return parts.movedim((-2, -1), (-4, -2)).clone().reshape(*batch, channels, *size)  # no patch overlaps another
     out = x.new_zeros((*batch, channels, size[0] + 2 * padding[0], size[1] + 2 * padding[1]))
+    n = len(batch) + 1
     rows, columns = (
-        [slice(k * dilation[i], k * dilation[i] + stride[i] * (counts[i] - 1) + 1, stride[i]) for k in range(kernel[i])]
+        [(k * dilation[i], k * dilation[i] + stride[i] * (counts[i] - 1) + 1, stride[i]) for k in range(kernel[i])]
         for i in (0, 1)
     )
-    for (i, down), (j, across) in itertools.product(enumerate(rows), enumerate(columns)):
-        out[..., down, across] += parts[..., i, j, :, :]
+    for i, down in enumerate(rows):
+        into, of_row = lib.norch_slice(out, n, *down), lib.norch_select(parts, n, i)
+        for j, across in enumerate(columns):
+            places = lib.norch_slice(into, n + 1, *across)
+            lib.norch_binary_into(places, _ADD, places, lib.norch_select(of_row, n, j))
+    if padding == (0, 0):
+        return out
     return out[..., padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]]
 
 
