@@ -15,10 +15,12 @@ from .._results import histogram_result
 from .._slopes import refused
 from ..create import linspace, zeros
 from ..op import method
-from ..pointwise import clamp, floor, where
+from ..pointwise import clamp, where
 from ..sort import searchsorted
 
 __all__ = ["histc", "histogram"]
+
+_PIECE = 1 << 14  # elements that are counted at once on the CPU: their doubles and indices stay in the cache
 
 
 def _limits(low: float, high: float, name: str, apart: float) -> tuple[float, float]:
@@ -47,17 +49,25 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     x = floats_of(input, "histc").detach().reshape(-1)
     if check_count(bins, "histc: bins") < 1:
         raise ArgumentError(f"histc: bins must be positive, not {bins}")
-    low, high = _extremes(x) if min == max and x.numel() else (float(min), float(max))
+    is_whole = min == max and x.numel() > 0
+    low, high = _extremes(x) if is_whole else (float(min), float(max))
     low, high = _limits(low, high, "histc", 1.0)
-    wide = x.double()
-    inside = (wide >= low) & (wide <= high)
-    at = clamp(floor((where(inside, wide, low) - low) * (bins / (high - low))), 0, bins - 1)
-    return _counts(bins, at.to(int64), inside).to(x.dtype)
+    hist = zeros(bins, dtype=int64, device=x.device)
+    for part in x.split(_PIECE if x.is_cpu else x.numel() or 1):
+        wide, inside = part.double(), None
+        if not is_whole:
+            inside = (wide >= low) & (wide <= high)
+            wide = where(inside, wide, low)
+        at = ((wide - low) * (bins / (high - low))).to(int64)  # rounded down, as none is negative
+        hist = _counted(hist, at.clamp_(max=bins - 1), inside)
+    return hist.to(x.dtype)
 
 
-def _counts(bins: int, at: Tensor, counted: Tensor) -> Tensor:
-    """How many of those that are counted lie in each bin: integers, as sums of ones in float32 would end at 2**24."""
-    return zeros(bins, dtype=int64, device=at.device).index_add(0, at, counted.to(int64))
+def _counted(hist: Tensor, at: Tensor, counted: Tensor | None) -> Tensor:
+    """hist with 1 added in these bins, for those that are counted (None: all): integers, as sums of ones in float32
+    would end at 2**24."""
+    ones = at.new_ones(()).expand(at.shape) if counted is None else counted.to(int64)
+    return hist.index_add(0, at, ones)
 
 
 @method(composed=True, out=True)
@@ -93,7 +103,7 @@ def histogram(
     inside = (flat >= edges[0]) & (flat <= edges[-1])
     at = clamp(searchsorted(edges, flat.contiguous(), right=True) - 1, 0, count - 1)
     if weight is None:
-        hist = _counts(count, at, inside).to(x.dtype)
+        hist = _counted(zeros(count, dtype=int64, device=x.device), at, inside).to(x.dtype)
     else:
         inputs.append(as_operand(weight, "histogram"))
         weight = inputs[-1].detach()
