@@ -15,7 +15,7 @@ from .._binding.numbers import int64
 from .._package.typing import Any, DeviceLike, Operand, Tensor
 from .._tensor.handle import Handle
 from ..autograd.differentiable import differentiable
-from ..autograd.inplace import check_writable
+from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import holds, occurs
 from ..device import device_code
 from ..dtype import bool_ as norch_bool
@@ -428,7 +428,9 @@ def _filled(
     if not valid:
         raise ArgumentError(f"{name}: {message}")
     check_writable(x, name)
-    return copy_(x, draw())
+    lib.norch_copy(x, draw())
+    finish_write(x, None)
+    return x
 
 
 def _normal(x: Tensor, generator: Generator | None) -> Tensor:
