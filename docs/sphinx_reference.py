@@ -158,7 +158,9 @@ def hints(name: str, thing: Any) -> dict[str, str]:
 
 
 def _names_of_types(signature: str) -> str:
-    """A signature with the public names of types: some files have others, so that a parameter can have that name."""
+    """A signature with the public names of types: some files have others, so that a parameter can have that name. A
+    default that is a function has its name, since Sphinx cannot read <function relu>."""
+    signature = re.sub(r"<function (?:\w+\.)*(\w+)[^<>]*>", r"\1", signature)
     signature = re.sub(r"\bDType\b", "dtype", signature)
     return re.sub(r"\bSizes\b", "int | Sequence[int]", signature)
 

@@ -60,7 +60,7 @@ class Handle(TensorBase):
     ndimension = dim
 
     def numel(self) -> int:
-        """The number of elements.
+        """The number of elements, an int.
 
         >>> norch.zeros(2, 3).numel()
         6

@@ -184,7 +184,7 @@ class MetadataMethods(Handle):
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements.
+    """The number of elements of input, an int.
 
     >>> norch.numel(norch.zeros(2, 3))
     6

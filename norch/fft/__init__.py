@@ -275,7 +275,7 @@ fft, fft2, fftn = _forms(
 )
 ifft, ifft2, ifftn = _forms(
     "ifft",
-    """The inverse of fft().
+    """The inverse discrete Fourier transform along dim: the inverse of fft(), with a factor 1 / n by default.
 
     >>> norch.fft.ifft(norch.tensor([4.0, 0.0, 0.0, 0.0])).real
     tensor([1., 1., 1., 1.])
@@ -297,7 +297,7 @@ rfft, rfft2, rfftn = _forms(
 )
 irfft, irfft2, irfftn = _forms(
     "irfft",
-    """The inverse of rfft(): n real numbers, by default twice one less than there are.
+    """The inverse of rfft(): n real numbers, by default 2 (m - 1) from m complex ones.
 
     >>> norch.fft.irfft(norch.tensor([4.0, 0.0, 0.0]))
     tensor([1., 1., 1., 1.])

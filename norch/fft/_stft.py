@@ -45,7 +45,8 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, dtype: DType |
 def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
-    """A triangle from 0 over 1 back to 0. periodic: without the last element of a window of one more, for stft().
+    """The Bartlett window: a triangle from 0 over 1 back to 0. periodic, the default: a window of one element more,
+    without its last, as stft() needs it.
 
     >>> norch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])

@@ -299,7 +299,7 @@ class MultiheadAttention(Module):
                 init.xavier_normal_(further)
 
     def reset_parameters(self) -> None:
-        """_reset_parameters(), under the name that the other layers have."""
+        """Initializes the parameters anew, by _reset_parameters(), which is PyTorch's name for it."""
         self._reset_parameters()
 
     def _in_weights(self) -> Any:

@@ -145,7 +145,7 @@ def conj(input: Tensor) -> Tensor:
 
 @method(inplace=True, out=True)
 def conj_physical(input: Tensor) -> Tensor:
-    """conj(), which computes at once.
+    """The complex conjugates, a new tensor; a real tensor itself. conj() by another name.
 
     >>> norch.conj_physical(norch.tensor([1 + 2j]))
     tensor([1.-2.j])

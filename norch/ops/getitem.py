@@ -293,7 +293,7 @@ def _places(x: Tensor, indices: Any) -> tuple[Any, Any]:
 @method
 @policy("- widest")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """index_put_() into a copy.
+    """A copy of input with values at the given indices: index_put_() into a copy.
 
     >>> norch.index_put(norch.zeros(3), (norch.tensor([0, 2]),), norch.tensor([5.0, 6.0]))
     tensor([5., 0., 6.])

@@ -374,7 +374,7 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: b
 
 @method(moves=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """put_() into a copy.
+    """A copy of input with source at the flat indices index: put_() into a copy.
 
     >>> norch.put(norch.zeros(2, 2), norch.tensor([3]), norch.tensor([5.0]))
     tensor([[0., 0.],

@@ -202,7 +202,7 @@ _Linear = derivative(
 @method(out=True)
 @policy("lower")
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, (M, K) and (K, N).
+    """The product of two matrices, (M, K) and (K, N) to (M, N). ShapeError for other shapes.
 
     >>> norch.mm(norch.tensor([[1, 2], [3, 4]]), norch.tensor([[1], [1]]))
     tensor([[3],
@@ -217,7 +217,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 @method(out=True)
 @policy("lower")
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Products of matrices pair by pair, (B, M, K) and (B, K, N).
+    """The products of matrices pair by pair, (B, M, K) and (B, K, N) to (B, M, N). ShapeError for other shapes.
 
     >>> norch.bmm(norch.ones(5, 2, 3), norch.ones(5, 3, 4)).shape
     norch.Size([5, 2, 4])
@@ -231,7 +231,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 @method(out=True)
 @policy("off lower")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """A matrix (M, K) times a vector (K).
+    """A matrix (M, K) times a vector (K): a vector (M). ShapeError for other shapes.
 
     >>> norch.mv(norch.tensor([[1, 2], [3, 4]]), norch.tensor([1, 1]))
     tensor([3, 7])
@@ -244,7 +244,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 @method(out=True)
 @policy("off widest")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors of the same size.
+    """The sum of the products of two vectors of the same size, ShapeError otherwise: a 0-d tensor.
 
     >>> norch.dot(norch.tensor([1, 2]), norch.tensor([3, 4]))
     tensor(11)
@@ -257,7 +257,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 @method(out=True)
 @policy("off widest")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """dot() with input conjugated.
+    """The sum of conj(input) * other over two vectors: dot() with input conjugated.
 
     >>> norch.vdot(norch.tensor([1j]), norch.tensor([1j]))
     tensor(1.+0.j)

@@ -48,9 +48,14 @@ _WIDE: Any = {"autocast": "- float32"}
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 neg = negative = op("neg", "-x. Not for bool.", grad=lambda g: -g, aliases=("negative",))
-abs = absolute = op("abs", "|x|.", grad=_grad_of_abs, aliases=("absolute",))
-sign = op("sign", "-1, 0 or 1; 0 for NaN.", grad=flat)
-square = op("square", "x * x.", grad=lambda g, x: g * (x * 2), **_WIDE)
+abs = absolute = op(
+    "abs",
+    "The absolute value; of complex numbers the modulus.",
+    grad=_grad_of_abs,
+    aliases=("absolute",),
+)
+sign = op("sign", "The sign of x: -1, 0 or 1; 0 for NaN.", grad=flat)
+square = op("square", "x * x, by element.", grad=lambda g, x: g * (x * 2), **_WIDE)
 reciprocal = op("reciprocal", "1 / x. Integers become floats.", grad=lambda g, out: -g * (out * out), **_WIDE)
 sqrt = op("sqrt", "Square root; NaN below 0. Integers become floats.", grad=lambda g, out: g / (out * 2))
 rsqrt = op("rsqrt", "1 / sqrt(x). Integers become floats.", grad=lambda g, out: g * (out * out * out * -0.5), **_WIDE)
@@ -96,7 +101,11 @@ erf = op(
     "Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
     grad=lambda g, x: g * ((x * -x).exp() * (2 / math.sqrt(math.pi))),
 )
-erfc = op("erfc", "1 - erf(x).", grad=lambda g, x: g * ((x * -x).exp() * (-2 / math.sqrt(math.pi))))
+erfc = op(
+    "erfc",
+    "1 - erf(x), exact where erf(x) is near 1.",
+    grad=lambda g, x: g * ((x * -x).exp() * (-2 / math.sqrt(math.pi))),
+)
 erfinv: Any = op(
     "erfinv",
     "The number whose erf is x; infinite at -1 and 1, NaN beyond.",
@@ -115,12 +124,12 @@ ceil = op("ceil", "The smallest integer not below x.", grad=flat)
 _frac = op(  # x without its whole part
     "frac", grad=lambda g: g, is_method=False, shares_grad=True
 )
-trunc = fix = op("trunc", "x without its fraction.", grad=flat, aliases=("fix",))
-isnan = op("isnan", "Where x is NaN.", inplace=False, out=False)
-isinf = op("isinf", "Where x is infinite.", inplace=False, out=False)
+trunc = fix = op("trunc", "x without its fraction: rounded towards 0.", grad=flat, aliases=("fix",))
+isnan = op("isnan", "Where x is NaN: a tensor of bools.", inplace=False, out=False)
+isinf = op("isinf", "Where x is inf or -inf: a tensor of bools.", inplace=False, out=False)
 isfinite = op("isfinite", "Where x is neither infinite nor NaN.", inplace=False, out=False)
 signbit = op("signbit", "Where the sign is a minus, that of -0.0 too.", inplace=False)
-logical_not = op("logical_not", "Where x is 0 or False.")
+logical_not = op("logical_not", "Where x is 0 or False: a tensor of bools.")
 bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
 _root = function_op("pow", row="sqrt", grad=lambda g, x: g / (sqrt(x) * 2))  # x ** 0.5, which may be written to
 _inverse = function_op("pow", row="reciprocal", grad=lambda g, x: -g * reciprocal(x).square())  # and so may x ** -1
@@ -156,7 +165,9 @@ _sgn = function_op("sgn", grad=grad_of_sgn, holomorphic=False)
 
 _add = function_op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True)
 _sub = function_op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True)
-mul = multiply = op("mul", "a * b.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a, aliases=("multiply",))
+mul = multiply = op(
+    "mul", "a * b, element by element.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a, aliases=("multiply",)
+)
 true_divide = method(
     function_op("div", "a / b as floats.", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b)),
     name="true_divide",
@@ -277,15 +288,15 @@ _nextafter = function_op(  # the gradient is that of PyTorch
 )
 _round_decimals = function_op("round_decimals", grad_a=flat)  # b: a power of 10
 _round_tens = function_op("round_tens", grad_a=flat)
-eq = op("eq", "Where a == b.")
-ne = not_equal = op("ne", "Where a != b.", aliases=("not_equal",))
-lt = less = op("lt", "Where a < b.", aliases=("less",))
-le = less_equal = op("le", "Where a <= b.", aliases=("less_equal",))
-gt = greater = op("gt", "Where a > b.", aliases=("greater",))
-ge = greater_equal = op("ge", "Where a >= b.", aliases=("greater_equal",))
-logical_and = op("logical_and", "Where both are non-zero.")
-logical_or = op("logical_or", "Where one is non-zero.")
-logical_xor = op("logical_xor", "Where exactly one is non-zero.")
+eq = op("eq", "Where a == b: a tensor of bools. NaN equals nothing.")
+ne = not_equal = op("ne", "Where a != b: a tensor of bools. NaN differs from everything.", aliases=("not_equal",))
+lt = less = op("lt", "Where a < b: a tensor of bools.", aliases=("less",))
+le = less_equal = op("le", "Where a <= b: a tensor of bools.", aliases=("less_equal",))
+gt = greater = op("gt", "Where a > b: a tensor of bools.", aliases=("greater",))
+ge = greater_equal = op("ge", "Where a >= b: a tensor of bools.", aliases=("greater_equal",))
+logical_and = op("logical_and", "Where both are not 0: a tensor of bools.")
+logical_or = op("logical_or", "Where at least one of both is not 0: a tensor of bools.")
+logical_xor = op("logical_xor", "Where exactly one of both is not 0: a tensor of bools.")
 bitwise_and = op("bitwise_and", "a & b, for integers and bool.")
 bitwise_or = op("bitwise_or", "a | b, for integers and bool.")
 bitwise_xor = op("bitwise_xor", "a ^ b, for integers and bool.")
@@ -465,7 +476,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 @method(composed=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all of isclose."""
+    """Whether all elements are close: |input - other| <= atol + rtol * |other|."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 

@@ -74,7 +74,7 @@ def _of_shape(name: str, about: str) -> Any:
 
 rand = _of_shape(
     "rand",
-    """Numbers drawn uniformly from [0, 1).
+    """Random numbers, uniform in [0, 1), of the default dtype unless given.
 
     >>> x = norch.rand(2, 3)
     >>> x.shape, (x < 1).all()

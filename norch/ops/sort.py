@@ -61,7 +61,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
 
 @method(numpy=True, out=False)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices of sort().
+    """The indices that sort input along dim: the second result of sort().
 
     >>> norch.argsort(norch.tensor([30, 10, 20]))
     tensor([1, 2, 0])

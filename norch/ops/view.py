@@ -135,7 +135,7 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 @method
 def unsqueeze(input: Tensor, dim: int | None = None, *, axis: int | None = None) -> Tensor:
-    """With a new axis of size 1 at dim, which NumPy calls axis.
+    """A view with a new axis of size 1 at dim, which NumPy calls axis.
 
     >>> norch.unsqueeze(norch.zeros(2, 3), 1).shape
     norch.Size([2, 1, 3])
@@ -146,7 +146,7 @@ def unsqueeze(input: Tensor, dim: int | None = None, *, axis: int | None = None)
 
 @method
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from start_dim to end_dim as one.
+    """The axes from start_dim to end_dim joined to one: a view where strides allow it, else a copy.
 
     >>> norch.flatten(norch.zeros(2, 3, 4), 1).shape
     norch.Size([2, 12])
@@ -162,7 +162,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @method
 def permute(input: Tensor, *dims_: Any, dims: Any = None) -> Tensor:
-    """The axes in another order.
+    """A view with the axes in the order dims.
 
     >>> norch.permute(norch.zeros(2, 3, 4), (2, 0, 1)).shape
     norch.Size([4, 2, 3])
@@ -253,7 +253,7 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
 
 @method(moves=True)
 def broadcast_to(input: Tensor, *sizes_: Any, size: Any = None) -> Tensor:
-    """input.expand(size).
+    """A view of input, broadcast to the shape size: NumPy's name of input.expand(size).
 
     >>> norch.broadcast_to(norch.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
@@ -333,7 +333,7 @@ _Flip = view_derivative("flip", grad=lambda g, arguments: slice_(g, *arguments))
 
 @method
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """length elements of an axis, from start on.
+    """A view of length elements along dim, from start on.
 
     >>> norch.narrow(norch.arange(5), 0, 1, 3)
     tensor([1, 2, 3])

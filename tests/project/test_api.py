@@ -76,3 +76,11 @@ def test_a_module_publishes_what_it_defines():
     assert namespace["__getattr__"]("memory_stats") is norch.memory.memory_stats
     with pytest.raises(AttributeError, match="norch.made"):
         namespace["__getattr__"]("sofmax")
+
+
+def test_no_helper_is_public() -> None:
+    """PyTorch has all functions of norch; a helper that a module of operations hands on would be one more."""
+    torch = pytest.importorskip("torch")
+    added = {name for name in norch.__all__ if not hasattr(torch, name)}
+    assert added <= {"CaptureError", "MetaError", *norch.errors.__all__}
+    assert not [name for name in norch.nn.functional.__all__ if not hasattr(torch.nn.functional, name)]

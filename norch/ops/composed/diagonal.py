@@ -41,7 +41,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @method(moves=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The matrix with all elements on a diagonal.
+    """A matrix with all elements of input on the diagonal offset, and zeros elsewhere.
 
     >>> norch.diagflat(norch.tensor([1, 2]))
     tensor([[1, 0],

@@ -264,7 +264,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 @composed
 def rsub(input: Tensor, other: Operand, *, alpha: Any = 1) -> Tensor:
-    """other - alpha * input.
+    """other - alpha * input: sub() with its operands exchanged.
 
     >>> norch.rsub(norch.tensor([1, 2]), 10)
     tensor([9, 8])

@@ -107,7 +107,7 @@ def _unflattened(shape: tuple[int, ...], dim: int, sizes: Sequence[int]) -> tupl
 
 @method(moves=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """transpose(input, axis0, axis1).
+    """A view with two axes exchanged: NumPy's name of transpose().
 
     >>> norch.swapaxes(norch.zeros(2, 3, 4), 0, 2).shape
     norch.Size([4, 3, 2])
@@ -190,7 +190,7 @@ _common_shape = lru_cache(256)(broadcast_shapes)
 
 @rename_errors
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Views of the tensors, all broadcast to one shape.
+    """Views of the tensors, all broadcast to one shape. ShapeError if their shapes do not broadcast.
 
     >>> norch.broadcast_tensors(norch.tensor([1, 2]), norch.tensor([[0], [0]]))
     (tensor([[1, 2],
@@ -269,7 +269,7 @@ row_stack = vstack
 
 @rename_errors(out=True)
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors joined along the third axis.
+    """The tensors joined along the third axis, of size 1 where there is none.
 
     >>> norch.dstack((norch.tensor([1, 2]), norch.tensor([3, 4])))
     tensor([[[1, 3],
@@ -352,7 +352,7 @@ def _flipped(x: Tensor, dims: Sequence[int]) -> Tensor:
 
 @method
 def fliplr(input: Tensor) -> Tensor:
-    """flip(input, 1).
+    """A copy with the columns in the opposite order: flip(input, 1).
 
     >>> norch.fliplr(norch.tensor([[1, 2], [3, 4]]))
     tensor([[2, 1],
@@ -363,7 +363,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @method
 def flipud(input: Tensor) -> Tensor:
-    """flip(input, 0).
+    """A copy with the rows in the opposite order: flip(input, 0).
 
     >>> norch.flipud(norch.tensor([[1, 2], [3, 4]]))
     tensor([[3, 4],
@@ -469,7 +469,7 @@ def slice_scatter(
 
 @method(moves=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A copy of input whose diagonal is src.
+    """A copy of input whose diagonal(offset, dim1, dim2) is src.
 
     >>> norch.diagonal_scatter(norch.zeros(2, 2), norch.tensor([1.0, 2.0]))
     tensor([[1., 0.],

@@ -110,7 +110,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along dim: cut before each of the given indices, or into so many parts, the first ones longer.
+    """Views of parts along dim: cut before each of the given indices, or into that many parts, of which the first may
+    be one longer.
 
     >>> [part.tolist() for part in norch.arange(5).tensor_split(2)]
     [[0, 1, 2], [3, 4]]

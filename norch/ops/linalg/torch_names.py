@@ -63,7 +63,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def det(input: Tensor) -> Tensor:
-    """linalg.det().
+    """The determinant of matrices: linalg.det().
 
     >>> norch.det(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(8.)
@@ -81,7 +81,7 @@ def logdet(input: Tensor) -> Tensor:
 
 
 def slogdet(input: Tensor) -> slogdet_result:
-    """linalg.slogdet().
+    """The sign and the logarithm of the absolute determinant: linalg.slogdet().
 
     >>> norch.slogdet(norch.tensor([[-1.0, 0.0], [0.0, 1.0]]))
     slogdet_result(sign=tensor(-1.), logabsdet=tensor(0.))
@@ -90,7 +90,7 @@ def slogdet(input: Tensor) -> slogdet_result:
 
 
 def matrix_exp(input: Tensor) -> Tensor:
-    """linalg.matrix_exp().
+    """The exponential of matrices: linalg.matrix_exp().
 
     >>> norch.matrix_exp(norch.zeros(2, 2))
     tensor([[1., 0.],
@@ -100,7 +100,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 
 def inverse(input: Tensor) -> Tensor:
-    """linalg.inv().
+    """The inverse of matrices: linalg.inv().
 
     >>> norch.inverse(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],

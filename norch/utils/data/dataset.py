@@ -61,7 +61,7 @@ class IterableDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[T_co]):
-    """The concatenation of several iterable data sets.
+    """Several iterable data sets, one after another, as one.
 
     >>> class Count(norch.utils.data.IterableDataset):
     ...     def __iter__(self):
@@ -193,7 +193,7 @@ def taker(dataset: Any) -> Callable[[Sequence[int]], Any] | None:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """The concatenation of several data sets.
+    """Several data sets, one after another, as one with indices.
 
     >>> data = norch.utils.data.ConcatDataset([[1, 2], [3]])
     >>> len(data), data[2]

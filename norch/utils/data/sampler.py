@@ -79,7 +79,7 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ... in order.
+    """The indices of a data set in order: 0, 1, 2, ...
 
     >>> list(norch.utils.data.SequentialSampler(range(3)))
     [0, 1, 2]
