@@ -44,8 +44,8 @@ class _List(_Container):
             raise IndexError(f"index {index} is out of range for {type(self).__name__} of length {size}")
         return list(self._modules)[index]
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        if not isinstance(module, Module):
+    def __setitem__(self, index: int, module: Module | None) -> None:
+        if not isinstance(module, Module | None):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         self._bind("_modules", self._name_at(index), module)
 
@@ -115,8 +115,8 @@ class Sequential(_List):
                 self.add_module(str(position), module)  # type: ignore[arg-type]
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Adds a module under `name`; TypeError for None, which cannot be called."""
-        if not isinstance(module, Module):
+        """Adds a module under `name`. None holds a place, for programs that go over the modules themselves."""
+        if not isinstance(module, Module | None):
             raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is not a Module")
         super().add_module(name, module)
 
@@ -147,6 +147,8 @@ class Sequential(_List):
     def forward(self, input: Any) -> Any:
         linear: Any = None  # a Linear that is called once the next module is known
         for module in self._modules.values():
+            if module is None:
+                raise TypeError("Sequential: a module is None, which cannot be called")
             if linear is not None:
                 operation = epilogue_of(linear, module)
                 if operation is not None:

@@ -339,11 +339,22 @@ def test_sequential():
         net[2]
     with pytest.raises(TypeError):
         nn.Sequential(nn.ReLU(), 3)
-    with pytest.raises(TypeError, match="Sequential: module 1 is of type NoneType"):
-        nn.Sequential(nn.ReLU(), None)
-    with pytest.raises(TypeError, match="Sequential: module act is of type NoneType"):
-        nn.Sequential(OrderedDict(act=None))
     assert nn.Sequential()(7) == 7
+
+
+def test_sequential_holds_places():
+    """None in place of a module, as in PyTorch: for programs that go over the modules themselves."""
+    net = nn.Sequential(nn.Linear(2, 2), None, nn.ReLU())
+    assert [module is None for module in net] == [False, True, False] and len(net) == 3
+    assert sorted(net.state_dict()) == ["0.bias", "0.weight"] and len(list(net.children())) == 2
+    assert repr(net[1:]) == "Sequential(\n  (1): None\n  (2): ReLU()\n)"
+    for wrong in (net, nn.Sequential(OrderedDict(act=None)), nn.Sequential(nn.Linear(2, 2), None)):
+        with pytest.raises(TypeError, match="None, which cannot be called"):
+            wrong(norch.ones(1, 2))
+    net[1] = nn.Identity()
+    assert net(norch.ones(1, 2)).shape == (1, 2)
+    net[2] = None
+    assert net[2] is None
 
 
 def test_sequential_times_a_number():

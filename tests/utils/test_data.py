@@ -100,6 +100,7 @@ def test_subset_and_concat():
     assert taker(Subset(Squares(3), [0])) is None
     both = pairs(3) + Squares(2)
     assert type(both) is ConcatDataset and len(both) == 5
+    assert ConcatDataset.cumsum([[1, 2], [3]]) == [2, 3]
     assert [int(both[i][1]) for i in range(5)] == [0, 1, 2, 0, 1]
     assert int(both[-1][1]) == 1
     with pytest.raises(IndexError):

@@ -206,7 +206,12 @@ class ConcatDataset(Dataset[T_co]):
             raise ValueError("datasets should not be an empty iterable")
         if any(isinstance(each, IterableDataset) for each in self.datasets):
             raise TypeError("ConcatDataset: an iterable data set has no samples by number; use ChainDataset")
-        self.cumulative_sizes = list(accumulate(len(each) for each in self.datasets))
+        self.cumulative_sizes = self.cumsum(self.datasets)
+
+    @staticmethod
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
+        """Where each of several data sets ends in their concatenation."""
+        return list(accumulate(len(each) for each in sequence))
 
     def __getitem__(self, index: int) -> Any:
         size = len(self)
