@@ -221,6 +221,10 @@ class Optimizer:
         """
         return self._around_steps("after", hook)
 
+    def _all_hooks(self) -> tuple[dict[str, OrderedDict[int, Any]], ...]:
+        """Its hooks, and the global ones."""
+        return self._hooks, _global_step_hooks
+
     def _around_steps(self, when: str, hook: Callable[..., Any]) -> RemovableHandle:
         self._call_hooks_around_steps()
         return add_hook(self._hooks[when], hook)

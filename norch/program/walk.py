@@ -414,7 +414,7 @@ class Walk(Settings):
         if attributes is not None:
             self._attributes(x, attributes, place, special=True, names=names, everything=everything)
         if is_a(x, Optimizer):
-            for hooks in x._hooks.values():
+            for hooks in x._all_hooks():
                 self._reach(hooks, place)
         if is_of_program:
             if attributes is not None:  # a captured function
