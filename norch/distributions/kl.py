@@ -40,7 +40,14 @@ __all__ = ["kl_divergence", "register_kl"]
 
 F = TypeVar("F", bound=Callable[[Any, Any], Tensor])
 
-_FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
+
+class _Formulas(dict[tuple[type, type], Callable[[Any, Any], Tensor]]):
+    """{types of p and q: formula}. Programs add to it, so recordings compare it (program/guards.py)."""
+
+    is_compared = True
+
+
+_FORMULAS = _Formulas()
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:

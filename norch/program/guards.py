@@ -175,6 +175,11 @@ class Guards(Walk):
                 if kind in _OF_SETTINGS:  # norch itself sets it
                     continue
                 self._item(variables, read.name, value, place)
+                if getattr(kind, "is_compared", False):  # a dict of norch's that programs add functions to
+                    functions = self._unchanged(lambda registry: tuple(registry.values()), value, place)
+                    for function in filter(is_defined_by_user, functions):
+                        self._reach(function, place)
+                    continue
                 of_norch = not is_defined_by_user(value) if kind is FunctionType else is_class_of_library(kind)
                 if not of_norch or (kind is SimpleNamespace and value is not lib):
                     self._reach(value, place)
