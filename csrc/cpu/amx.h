@@ -89,7 +89,7 @@ typedef struct amx_tiles {
 #define TILES amx_tiles
 #define TILE_FUNCTION __attribute__((target("amx-tile,amx-bf16")))
 #define TILE_NAME(name) amx_##name
-/* gcc's intrinsics do not tell it that loads read memory: what was written before is made to be there. */
+/* gcc does not know that the intrinsic reads memory: this makes it complete all writes before. */
 #define WRITTEN __asm__ volatile("" ::: "memory")
 #define tiles_begin(t) ((void)(t), _tile_loadconfig(tile_config))
 #define tiles_end(t) ((void)(t), _tile_release())

@@ -340,7 +340,7 @@ static bool NAME(find_order)(const nr_call *call, int64_t *depth, bool *after) {
     return true;
 }
 
-/* Whether lanes stand for channels, and tiles have sums enough to hide the latency of additions. */
+/* Whether lanes are channels, and a tile has enough sums to hide the latency of additions. */
 static bool NAME(fills)(const nr_conv_plan *p) {
     const bool flat = p->kernel[0] * p->kernel[1] == 1 && p->stride[0] == 1 && p->stride[1] == 1;
     const int64_t blocks = ceil_div(p->out, LANES), columns = (flat ? p->result[0] : 1) * p->result[1];

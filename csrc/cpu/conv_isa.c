@@ -36,7 +36,7 @@
 #define PACKING_ROWS 6
 #define BAND_BYTES (96 * 1024)
 #define BLOCK_BYTES (160 * 1024)
-/* Taps side by side in the product for the weight: each takes a register for its address, and there are no more. */
+/* Taps side by side in the product for the weight: each needs a register for its address, and no more are free. */
 #if TILE_ROWS < 6
 #define OUTER_ROWS 5
 #define EACH_OUTER_ROW(X) X(1) X(2) X(3) X(4) X(5)
@@ -79,7 +79,7 @@
 #define TRANSPOSED_PRODUCTS 256
 #define TRANSPOSED_BYTES ((int64_t)16 << 20)
 #define TRANSPOSED_PHASES 4
-/* Winograd's transforms pay off from so many channels, and tiles of 2 x 2 of y, on. */
+/* The least numbers of channels, and of 2 x 2 tiles of y, for which Winograd's transforms pay off. */
 #define WINOGRAD_CHANNELS 32
 #define WINOGRAD_TILES 48
 /* A task has at least so many tiles, as it reads the whole weight; beyond that, its factors and sums fill no more than

@@ -127,7 +127,7 @@ void NR_ISA(nr_fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr
 nr_row_filler NR_ISA(nr_fill_rows);
 bool NR_ISA(nr_multiplies_bf16)(void);
 void NR_ISA(nr_choose_int8)(void);
-/* Of the family `quantized`, products of integers with integers. */
+/* From the family `quantized`: products of integers with integers. */
 int32_t NR_ISA(nr_run_int8)(const nr_call *call);
 /* How many products a float matmul sums before it adds them to those before, if it
  * does so in the order of k, else 0. */

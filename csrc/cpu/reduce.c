@@ -247,7 +247,7 @@ static double wide_number(const job *j, const char *x) {
     return j->size == sizeof(double) ? wide.f64 : (double)wide.f32;
 }
 
-/* ---- means and norms whose sums overflow or underflow, computed anew leaf by leaf -------------------------------- */
+/* ---- means and norms whose sums overflow or underflow, computed again leaf by leaf ------------------------------- */
 
 /* A sum in double precision of terms times a power of two. */
 typedef struct rescue {
@@ -320,8 +320,8 @@ static double rescue_range(const job *j, const char *x) {
 #define LEAST_NORM 0x1p-480
 #define MOST_NORM 0x1p+511
 
-/* Whether all of n contiguous results stand: means that are finite, norms in range. An exponent of ones and one more
- * carry into the sign. */
+/* Whether all of n contiguous results are right: means that are finite, norms in range. An exponent of ones and one
+ * more carry into the sign. */
 static bool all_stand(const job *j, const char *numbers, int64_t n) {
     if (j->rescues == OF_NORM) {
         const double *norms = (const double *)(const void *)numbers;
@@ -354,7 +354,7 @@ static void put_number(const job *j, char *out, double number) {
         memcpy(out, j->size == sizeof number ? (const void *)&number : &rounded, (size_t)j->size);
 }
 
-/* Computes means anew whose sum may have overflowed, and norms of float64 whose squares may have. */
+/* Computes again the means whose sums may have overflowed, and norms of float64 whose squares may have. */
 static void mend(const job *j, const char *x, char *out, int64_t width) {
     if (j->rescues == NEVER || j->plan->count == 0) return;
     const nr_plan *kept = &j->plan->kept;

@@ -76,7 +76,7 @@ struct maker {
         return (uint8_t)(NR_CHAIN_REGISTERS + used++);
     }
 
-    /* Of a register the address is that of the recording: later ones would be as much aligned. */
+    /* A register has the address of the recording: those of later runs are aligned as well. */
     void add_reduction(const nr_link &link) {
         const nr_reduce_plan &plan = *static_cast<const nr_reduce_plan *>(link.call->plan);
         chain_reduction &r = a.reductions[reductions++];

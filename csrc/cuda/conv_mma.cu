@@ -206,7 +206,7 @@ template <class S> struct mma_source<S, BY_TABLE> {
         __syncthreads();
     }
 
-    /* Of a round that is copied behind the next barrier. */
+    /* Writes the taps of a round, which is copied after the next barrier. */
     DEVICE void write(int which) {
         if (threadIdx.x >= BK) return;
         const int k = which * BK + (int)threadIdx.x;

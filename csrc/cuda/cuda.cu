@@ -89,7 +89,7 @@ struct block {
     void *memory;
 };
 
-/* Of a block that was not allocated in stream 0, or that others use too. */
+/* For a block that was not allocated in stream 0, or that other streams use too. */
 struct owner {
     int stream;
     uint64_t users; /* a bit a stream */

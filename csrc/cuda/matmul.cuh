@@ -209,7 +209,7 @@ static inline matmul_args matmul_args_of(const nr_call *call, const nr_matmul_pl
     return g;
 }
 
-/* Cuts k into at most so many parts, all of a multiple of `step` but the last. */
+/* Cuts k into at most that many parts, all but the last a multiple of `step`. */
 static inline void cut_k(matmul_args *g, int64_t parts, int64_t step) {
     g->k_part = (int32_t)((((g->k + parts - 1) / parts) + step - 1) / step * step);
     g->parts = (g->k + g->k_part - 1) / g->k_part;

@@ -20,7 +20,7 @@
  * strided, when its elements are collected one by one. */
 enum layout_16bit { ALONG_K, ALONG_OUTER, STRIDED };
 
-/* BM x BN x BK a block, WM x WN a warp; so many stages; so many blocks should run on a multiprocessor. */
+/* BM x BN x BK a block, WM x WN a warp; the number of stages, and of blocks that should run on a multiprocessor. */
 template <class D_, int BM_, int BN_, int BK_, int WM_, int WN_, int stages_, int blocks_> struct shape_16bit {
     using D = D_;
     static constexpr int BM = BM_, BN = BN_, BK = BK_, WM = WM_, WN = WN_, stages = stages_, blocks = blocks_;

@@ -55,7 +55,7 @@ static void leave(pinned *b) {
     last = &b->next;
 }
 
-/* Whether nothing reads it any more; wait: until it is so. Of a device that is lost nothing is waited for. */
+/* Whether nothing reads it any more; wait: waits until that is so, unless the device is lost. */
 static bool is_read(pinned *b, bool wait) {
     while (!b->readers.empty()) {
         cudaEvent_t event = b->readers.back().event;

@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
     if (member == 0 && output < a.outputs) finish<Row>(a, s[0], output, a.out + at[0]);
 }
 
-/* Outputs whose elements lie side by side, so many a thread as one access takes. */
+/* Outputs whose elements are neighbours: each thread takes as many as one access reads. */
 template <template <class> class RowOf, class D>
 __global__ void __launch_bounds__(NR_BLOCK, 4) columns(const reduce_args a) {
     using Row = RowOf<D>;

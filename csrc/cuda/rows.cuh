@@ -148,7 +148,7 @@ struct row_shape {
     unsigned blocks;
 };
 
-/* Packs of narrow elements are as many bytes, and so fewer. */
+/* Packs of narrow elements have the same number of bytes, so there are fewer packs. */
 template <class E> constexpr int most_packs = 8 * (int)sizeof(E) / (int)sizeof(computed<E>);
 
 template <class E> static row_shape row_shape_of(int64_t rows, int64_t n) {

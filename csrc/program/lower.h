@@ -31,7 +31,7 @@ typedef struct lowering {
 void nr_program_pack_products(nr_program *program);
 /* The storage from before the recording to which a field of a plan points; or NULL. */
 norch_storage *nr_storage_read(const nr_program *program, const nr_step *step, const void *field);
-/* Adds the blocks of images, and lists the uses of all calls anew. False: out of memory. */
+/* Adds the blocks of images, and lists the uses of all calls again. False: out of memory. */
 bool nr_layers_list(lowering *l);
 
 #endif

@@ -18,7 +18,8 @@ struct nr_packed {
     norch_storage *storage[2];   /* of the weight, and NULL; or of its integers, and of their scales */
     const void *weight;          /* or its integers */
     nr_quantized_plan quantized; /* computes the weight, if there are scales */
-    /* Of a convolution: groups, channels of each, kernel, what matters of integers; of a product: sizes and strides. */
+    /* For a convolution: groups, channels of each, kernel; for a product: sizes and strides. Then k, groups and bits of
+     * integers. */
     int64_t shape[8];
     int64_t references, version;
     _Atomic int64_t asked; /* the version when a product last asked */

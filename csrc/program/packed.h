@@ -24,7 +24,7 @@ void nr_packed_release(nr_packed *packed);
  * the last product that asked, so that a weight that changes in each run is not packed in each, and others do not know
  * its address. */
 bool nr_packed_is_settled(nr_packed *packed);
-/* The numbers, packed anew if the weight, or what it is computed of, was written to. NULL: out of memory. */
+/* The packed numbers; packs again if the weight, or what it is computed from, was written to. NULL: out of memory. */
 const float *nr_packed_numbers(nr_packed *packed, const nr_call *call);
 
 #endif

@@ -22,7 +22,7 @@ typedef enum nr_block_kind {
     NR_ARGUMENT
 } nr_block_kind;
 
-/* A storage that the recorded calls use. The program holds a reference to those that are external or kept. */
+/* A storage that the recorded calls use. The program holds a reference to external and kept ones. */
 typedef struct nr_block {
     norch_storage *storage; /* NULL: freed */
     char *data;

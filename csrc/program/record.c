@@ -307,7 +307,7 @@ static void name_uses(nr_program *program) {
     }
 }
 
-/* Finds the results that runs can write into new memory, and lists their uses. Excluded are those that one part gives
+/* Finds the results that runs can write into new memory, and lists their uses. It excludes those that one part gives
  * and the other uses, and those on a device, as addresses in graphs are fixed. */
 static int32_t find_fresh(nr_program *program) {
     if (program->backend && program->backend->device) return NORCH_OK;

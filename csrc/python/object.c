@@ -36,7 +36,7 @@ static nr_member members[] = {
 #undef FIELD
 };
 
-/* The address of the first element, for those who keep it. */
+/* The address of the first element, for callers that keep it. */
 static void *get_data(void *self, void *closure) {
     (void)closure;
     const norch_tensor *x = self;

@@ -240,7 +240,7 @@ static bool used_later(const nr_program *program, const norch_storage *storage) 
     return program->divided && block >= 0 && program->blocks[block].last >= program->split;
 }
 
-/* The tensors that runs use, from those that were seen. */
+/* The tensors that runs use, out of all that the recording saw. */
 static int32_t list_used(nr_recording *r) {
     nr_log *log = &r->log;
     r->used = nr_malloc((size_t)log->seen_count * sizeof *r->used);

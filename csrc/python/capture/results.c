@@ -81,7 +81,7 @@ void nr_drop_outputs(nr_recording *r) {
 
 /* ---- what Python gets ------------------------------------------------------------------------------------- */
 
-/* A header of so many bytes; like: of the same device. */
+/* A header of `bytes` bytes, on the device of `like`. */
 static norch_tensor row_of_bytes(const norch_tensor *like, norch_storage *storage, void *data, size_t bytes) {
     norch_tensor row = *like;
     row.dtype = NORCH_UINT8;
