@@ -23,7 +23,7 @@ from ..autograd.differentiable import differentiable
 from ..dtype import get_default_dtype
 from ..errors import ArgumentError, BoundsError, DTypeError
 from ..ops._arguments import named_function
-from ..ops._entry import numpy_names
+from ..ops._autocast import autocast
 from ..ops._operand import tensor_of
 from ..ops._out import makes
 from ..ops._public import publish_operations
@@ -254,7 +254,7 @@ def _forms(
         named_function(along_two, f"{name}2", f"{many}, along two dimensions." + example % 2),
         named_function(along_all, f"{name}n", about_all + example % "n"),
     )
-    first, second, third = map(numpy_names(autocast="float32 -"), forms)
+    first, second, third = map(autocast("float32 -"), forms)
     return first, second, third
 
 

@@ -17,13 +17,13 @@ from .._package.typing import Any, TypeVar, overload
 from ..autograd.grad_mode import mode
 from ._autocast import in_autocast, policy
 from ._halves import WIDE, rounded_once
-from ._instead import instead, wraps
+from ._instead import NUMPY_NAMES, instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error
 from ._out import written
 from ._public import with_handler
 
 F = TypeVar("F", bound=Callable[..., Any])
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input"}
+_NUMPY_NAMES = {**NUMPY_NAMES, "x": "input"}
 
 
 def entry(
@@ -54,7 +54,7 @@ def entry(
             if "out" in named and (out := named.pop("out")) is not None:
                 return _into(with_checks, arguments, named, out)
             for theirs, ours in _NUMPY_NAMES.items() if numpy else ():
-                if theirs in named:
+                if theirs in named and ours not in named:
                     named[ours] = named.pop(theirs)
         if mode.casting and autocast and (cast := in_autocast(with_checks, *arguments, **named)) is not None:
             return cast

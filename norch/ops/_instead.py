@@ -10,7 +10,7 @@ from .._package.typing import Any
 from .._tensor.handle import Handle
 from ..errors import PACKAGE
 
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 _FILES = ("ops", os.path.join("nn", "functional"), "fft", "linalg.py", "special.py")
 _FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 
@@ -18,8 +18,10 @@ _FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
     """The result of a refused call of public by __torch_function__ of its arguments; without that, raises error. A call
     within another function leaves this to that function. NumPy's names of arguments become PyTorch's."""
-    if named and type(error) is TypeError and not _NUMPY_NAMES.keys().isdisjoint(named):
-        return public(*arguments, **{_NUMPY_NAMES.get(name, name): value for name, value in named.items()})
+    if named and type(error) is TypeError and not NUMPY_NAMES.keys().isdisjoint(named):
+        renamed = {NUMPY_NAMES.get(name, name): value for name, value in named.items()}
+        if len(renamed) == len(named):
+            return public(*arguments, **renamed)
     if any(hasattr(type(x), "__torch_function__") for x in others((*arguments, *named.values()))):
         caller = sys._getframe(1)
         while caller.f_code.co_name in ("refused", "instead") or caller.f_code is getattr(public, "__code__", None):

@@ -484,7 +484,11 @@ def _sum_method(
     """The sum over all elements, or over the axes dim."""
     if dim is None and dtype is None and not named and not mode.casting:
         return sum_over(self, None, keepdim)
-    return sum(self, **{"dim": dim, "keepdim": keepdim, "dtype": dtype, **named})
+    if dim is not None:  # otherwise named may have axis
+        named["dim"] = dim
+    if keepdim is not False:
+        named["keepdim"] = keepdim
+    return sum(self, dtype=dtype, **named)
 
 
 _sum_method.__wrapped__ = sum  # type: ignore[attr-defined]  # its signature

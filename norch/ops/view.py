@@ -128,7 +128,7 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     >>> norch.squeeze(norch.zeros(1, 2, 1)).shape
     norch.Size([2])
     """
-    dim = axis if dim is None else dim
+    dim = _either(dim, axis, "squeeze")
     dims = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     return record_view(Reshape, lib.norch_squeeze(input, dims), input, squeeze, (dim,))
 
@@ -140,8 +140,17 @@ def unsqueeze(input: Tensor, dim: int | None = None, *, axis: int | None = None)
     >>> norch.unsqueeze(norch.zeros(2, 3), 1).shape
     norch.Size([2, 1, 3])
     """
-    at = axis if dim is None else dim
+    at = _either(dim, axis, "unsqueeze")
     return record_view(Reshape, lib.norch_unsqueeze(input, at), input, unsqueeze, (at,))
+
+
+def _either(dim: Any, axis: Any, name: str) -> Any:
+    """dim, or axis, which is NumPy's name of it."""
+    if axis is None:
+        return dim
+    if dim is not None:
+        raise TypeError(f"{name}: give dim, or axis, its name in NumPy, not both")
+    return axis
 
 
 @method

@@ -102,3 +102,19 @@ def test_squeeze_and_unsqueeze_take_axis():
     assert x.unsqueeze(axis=0).shape == norch.unsqueeze(x, axis=0).shape == (1, 2, 1, 3, 1)
     with pytest.raises(TypeError, match="unsqueeze: expected an integer"):
         x.unsqueeze()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: X.sum(axis=0, dim=1),
+        lambda: norch.sum(X, 0, axis=1),
+        lambda: norch.fft.fft(X, dim=0, axis=1),
+        lambda: X.squeeze(0, axis=1),
+        lambda: X.unsqueeze(0, axis=0),
+        lambda: norch.gather(X, 1, axis=0, index=INDICES),
+    ],
+)
+def test_dim_and_axis_together_are_refused(call):
+    with pytest.raises(TypeError):
+        call()
