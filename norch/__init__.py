@@ -79,6 +79,7 @@ _LAZY = {
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "
     "layer_norm rms_norm adaptive_avg_pool1d avg_pool1d max_pool1d max_pool2d max_pool3d",
     ".sparse": "dsmm spmm",
+    ".sparse.compressed": "sparse_csc_tensor sparse_csr_tensor",
     ".sparse.coo": "sparse_coo_tensor",
     ".amp": "GradScaler autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled "
     "set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled",
@@ -141,6 +142,7 @@ if _TYPE_CHECKING:
     from .program import capture, compile  # noqa: A004
     from .serialization import load, save
     from .sparse import dsmm, spmm
+    from .sparse.compressed import sparse_csc_tensor, sparse_csr_tensor
     from .sparse.coo import sparse_coo_tensor
     from .utils.dlpack import from_dlpack, to_dlpack
 

@@ -12,6 +12,7 @@ from ._tensor.autograd_methods import AutogradMethods
 from ._tensor.copying import CopyMethods, adopt, overriding
 from ._tensor.copying import disabled_torch_function as disabled_torch_function
 from ._tensor.copying import rebuilt as rebuilt  # files of save() name it here
+from ._tensor.copying import rebuilt_compressed as rebuilt_compressed
 from ._tensor.copying import rebuilt_sparse as rebuilt_sparse
 from ._tensor.handle import Size as Size  # files of save() may name it here
 from ._tensor.metadata import MetadataMethods

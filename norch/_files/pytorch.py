@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from .._binding.library import lib
+from .._tensor.copying import rebuilt_compressed, rebuilt_sparse
 from ..device import device as Device  # noqa: N812
 from ..dtype import BY_NAME, DTYPES
 from ..dtype import dtype as DType  # noqa: N812
@@ -26,7 +27,7 @@ from ..nn.parameter import Parameter
 from ..ops.composed.type_properties import TYPES
 from ..ops.create import empty_strided
 from ..storage import PIECE, Storage, read_from
-from ..tensor import Size, Tensor, rebuilt_sparse
+from ..tensor import Size, Tensor
 from .mapping import MappedSource, Mapping
 from .placement import Chosen, placed
 from .source import Source
@@ -121,6 +122,10 @@ def _layout(name: str) -> Any:
 
 def _sparse(layout: Any, data: Any) -> Tensor:
     indices, values, size, is_coalesced = (*data, False)[:4]
+    for number, name in enumerate(("sparse_csr", "sparse_csc")):
+        if layout is _layout(name):
+            first, second, values, size = data
+            return rebuilt_compressed(first, second, values, size, number, False)
     if layout is not _layout("sparse_coo"):
         raise NotImplementedError(f"a tensor of the layout {layout}")
     return rebuilt_sparse(indices, values, size, is_coalesced, False)
@@ -353,8 +358,8 @@ class _Stored:
 def rebuild_call(x: Any, storage_of: Callable[[Tensor], Any]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """A tensor as a call of the function by which PyTorch makes one. storage_of: returns
     the argument for its storage."""
-    if x.is_sparse:
-        return _sparse, (x.layout, (x._indices(), x._values(), x.shape, x.is_coalesced()))
+    if x._in_coordinates:
+        return _sparse, (x.layout, x._parts())
     cls, attributes, grad = type(x), vars(x), x.requires_grad
     hooks: OrderedDict[Any, Any] = OrderedDict()  # which are not saved
     make: Callable[..., Any] = _tensor
@@ -388,7 +393,7 @@ class _Pickler(pickle._Pickler):  # that in Python, as the one in C looks names 
 
     def reducer_override(self, obj: Any) -> Any:
         kind = type(obj)
-        if kind in (Tensor, Parameter) or getattr(obj, "is_sparse", False) is True:
+        if kind in (Tensor, Parameter) or getattr(obj, "_in_coordinates", False) is True:
             return rebuild_call(obj, self.storage_of)
         if kind is Size:
             return Size, (tuple(obj),)

@@ -86,7 +86,7 @@ def _is_of_pytorch(func: Any) -> bool:
 
 def holds_elements(x: Any) -> bool:
     """Whether x, as a sparse tensor, holds elements that C has not, so that no setting turns its overrides off."""
-    return isinstance(x, Handle) and x.is_sparse  # type: ignore[attr-defined]
+    return isinstance(x, Handle) and x._in_coordinates  # type: ignore[attr-defined]
 
 
 def overloaded(values: Any, deeper: bool = True) -> list[Any]:

@@ -105,7 +105,7 @@ class AutogradMethods(Handle):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Handle):
             raise TypeError(f"data: expected a tensor, not {type(other).__name__}")
-        if other.is_sparse:
+        if other._in_coordinates:
             raise TypeError("data: a dense tensor does not become a sparse one")
         if other.dtype is not self.dtype and self._node is not None and other.dtype.kind not in "fc":
             raise DTypeError(f"data: a tensor that requires grad cannot become {other.dtype.name}")

@@ -36,7 +36,7 @@ def adopt(cls: type[T], tensor: Tensor) -> T:
             return tensor
     elif getattr(cls, "__torch_function__", None) is not disabled_torch_function:
         overriding().begin(cls)
-    if tensor.is_sparse:
+    if tensor._in_coordinates:
         raise TypeError(f"{cls.__name__}: a sparse tensor stays of its own class, as its elements are elsewhere")
     out = lib.norch_adopt(cls, tensor)
     out._version_counter = _handle.version_counter_of(tensor)
@@ -71,7 +71,20 @@ def rebuilt_sparse(
     return tensor.requires_grad_(requires_grad)
 
 
-rebuilt.__module__ = rebuilt_sparse.__module__ = "norch.tensor"  # the name in files
+def rebuilt_compressed(
+    compressed: Tensor, plain: Tensor, values: Tensor, size: tuple[int, ...], axis: int, requires_grad: bool
+) -> Tensor:
+    """The inverse of CompressedTensor.__reduce__."""
+    from importlib import import_module
+
+    for part in compressed, plain, values:
+        if part.numel() * part.element_size() > part.untyped_storage().nbytes():
+            raise ValueError("a part of a sparse tensor that is larger than its storage")
+    tensor = import_module("norch.sparse.compressed").checked_compressed(compressed, plain, values, size, axis, "load")
+    return tensor.requires_grad_(requires_grad)
+
+
+rebuilt.__module__ = rebuilt_sparse.__module__ = rebuilt_compressed.__module__ = "norch.tensor"  # the name in files
 
 
 class CopyMethods(Handle):

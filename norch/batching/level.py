@@ -286,7 +286,7 @@ def unfolded_second(out: Any, level: Level) -> Any:
 
 def batch(x: Any, dim: int, level: Level) -> Any:
     """A batched view of x, whose axis dim (0 or more) holds the samples."""
-    if x.is_sparse:
+    if x._in_coordinates:
         raise NotImplementedError("vmap: sparse tensors cannot be batched; use to_dense()")
     return record_view(_Batch, _batched(x, dim, level), x, batch, (dim, level))
 

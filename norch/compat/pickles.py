@@ -119,7 +119,7 @@ def _storage_of(x: Any) -> TypedStorage:
 
 def reduce_tensor(x: Any, protocol: Any) -> Any:
     """Tensor.__reduce_ex__."""
-    if not x.is_sparse and type(x).__reduce__ is not Tensor.__reduce__:  # a class with its own reduce
+    if not x._in_coordinates and type(x).__reduce__ is not Tensor.__reduce__:  # a class with its own reduce
         return x.__reduce__()
     make, how = pytorch.rebuild_call(x, _storage_of)
     return (_rebuild_from_type_v2 if make is pytorch._of_class else make), how
@@ -214,7 +214,7 @@ class ObjectPickler(pytorch._Pickler):
     }
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, Tensor) and (obj.is_sparse or type(obj).__reduce__ is Tensor.__reduce__):
+        if isinstance(obj, Tensor) and (obj._in_coordinates or type(obj).__reduce__ is Tensor.__reduce__):
             return pytorch.rebuild_call(obj, self.storage_of)
         if type(obj) in (norch.Generator, norch.finfo, norch.iinfo):
             raise pickle.PicklingError  # PyTorch makes them in C, with another state

@@ -39,7 +39,12 @@ class _WithoutModule(NamedTuple):
 def _kept(value: Any, target: Any, written: set[Any]) -> Any:
     """The value. If it is a tensor of the module itself, loaded under another key, a copy, because it may be
     overwritten before it is read."""
-    if not isinstance(value, Tensor) or is_lazy(value) or value.is_sparse or value.untyped_storage() not in written:
+    if (
+        not isinstance(value, Tensor)
+        or is_lazy(value)
+        or value._in_coordinates
+        or value.untyped_storage() not in written
+    ):
         return value
     is_there = value.data_ptr() == target.data_ptr() and value.stride() == target.stride()
     return value if is_there else value.clone()
@@ -229,7 +234,7 @@ class StateDict:
         self._raise_errors(errors, keys if strict and not deferred else None)
         replaced: dict[int, tuple[Any, Any]] = {}  # id of a tensor of the module: that tensor and its replacement
         copied = [] if assign else [target for _, name, target, _ in found.values() if name != _EXTRA]
-        written = {target.untyped_storage() for target in copied if not (is_lazy(target) or target.is_sparse)}
+        written = {target.untyped_storage() for target in copied if not (is_lazy(target) or target._in_coordinates)}
         with no_grad():
             if written:
                 found = {key: (*to, _kept(value, to[-1], written)) for key, (*to, value) in found.items()}

@@ -45,7 +45,7 @@ class Parameter(Tensor, metaclass=Marked):
         if not isinstance(data, Tensor):
             raise TypeError(f"Parameter: data must be a norch.Tensor, got {type(data).__name__}")
         keeps_class = cls is Parameter and type(data) is not Tensor and not issubclass(type(data), Parameter)
-        param = _marked(data) if keeps_class and not (data.is_sparse or is_lazy(data)) else adopt(cls, data)
+        param = _marked(data) if keeps_class and not (data._in_coordinates or is_lazy(data)) else adopt(cls, data)
         if requires_grad:
             param.requires_grad_(True)
         return param

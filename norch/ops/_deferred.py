@@ -22,6 +22,7 @@ _MODULES = {
     ".ops.composed.repeat": "| repeat_interleave tile | repeat",
     ".ops.composed.statistics": "cumulative_trapezoid trapezoid trapz | corrcoef cov |",
     ".ops.new": "| | new new_empty new_empty_strided new_full new_ones new_tensor new_zeros",
+    ".sparse.compressed": "| | to_sparse_csc to_sparse_csr",
     ".sparse.coo": "| | sparse_mask to_sparse to_sparse_coo",
     ".ops.special": "| i0 igamma igammac | i0_ igamma_ igammac_",
 }

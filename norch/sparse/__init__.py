@@ -18,7 +18,6 @@ from ..ops._public import publish_operations
 from ..ops.composed.products import addmm as _addmm_dense
 from ..ops.matmul import mm as _mm_dense
 from ..tensor import Tensor
-from .calls import HANDLERS as _HANDLERS
 from .coo import SparseTensor, indices_and_values
 from .reductions import softmax_of, summed
 
@@ -33,9 +32,9 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     tensor([[1., 0.],
             [0., 1.]])
     """
-    if not mat1.is_sparse and not mat2.is_sparse:
+    if not mat1._in_coordinates and not mat2._in_coordinates:
         return _mm_dense(mat1, mat2)
-    return _HANDLERS["mm"](mat1, mat2)
+    return mat1.mm(mat2)
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
@@ -45,9 +44,9 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: An
     tensor([[3., 1.],
             [1., 3.]])
     """
-    if not (mat.is_sparse or mat1.is_sparse or mat2.is_sparse):
+    if not (mat._in_coordinates or mat1._in_coordinates or mat2._in_coordinates):
         return _addmm_dense(mat, mat1, mat2, beta=beta, alpha=alpha)
-    return _HANDLERS["addmm"](mat, mat1, mat2, beta=beta, alpha=alpha)
+    return mat.addmm(mat1, mat2, beta=beta, alpha=alpha)
 
 
 def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:  # noqa: A001, A002

@@ -95,14 +95,12 @@ def _as_it_is(name: str) -> Callable[..., Any]:
     return lambda *args, **kwargs: override.in_c(getattr(Tensor, name), args, kwargs)
 
 
-HANDLERS.update(
-    (name, _as_it_is(name))
-    for name in (
-        "size dim ndimension numel nelement element_size is_floating_point is_complex is_signed requires_grad_ detach_ "
-        "retain_grad register_hook register_post_accumulate_grad_hook is_same_size get_device is_inference is_conj "
-        "is_neg __len__"
-    ).split()
-)
+SHAPES = (  # methods that need no elements
+    "size dim ndimension numel nelement element_size is_floating_point is_complex is_signed requires_grad_ detach_ "
+    "retain_grad register_hook register_post_accumulate_grad_hook is_same_size get_device is_inference is_conj "
+    "is_neg __len__"
+).split()
+HANDLERS.update((name, _as_it_is(name)) for name in SHAPES)
 
 
 # ---- element by element --------------------------------------------------------------------------------------------
@@ -130,7 +128,7 @@ HANDLERS.update({name: _by_element(name, name in _LINEAR) for name in (*_OF_ZERO
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, (int, float, complex)) or (isinstance(x, Tensor) and not x.is_sparse and x.ndim == 0)
+    return isinstance(x, (int, float, complex)) or (isinstance(x, Tensor) and not x._in_coordinates and x.ndim == 0)
 
 
 def _check_both(a: SparseTensor, b: SparseTensor, name: str) -> None:

@@ -72,7 +72,7 @@ class SparseTensor(Tensor):
     _sorted: bool
     _distinct: bool
 
-    is_sparse = True
+    is_sparse = _in_coordinates = True
     # Those of Tensor would ask __torch_function__ here.
     shape = property(lib.norch_size_of)
     dtype = property(lib.norch_dtype_of)
@@ -149,6 +149,10 @@ class SparseTensor(Tensor):
 
     def as_subclass(self, cls: Any) -> Any:
         raise refusal("as_subclass")
+
+    def _parts(self) -> tuple[Any, ...]:
+        """What rebuilt_sparse() makes the tensor of."""
+        return self._coordinates, self._values(), self.shape, self._sorted
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuilt_sparse, (self._coordinates, self._stored, tuple(self.shape), self._sorted, self.requires_grad)
@@ -232,11 +236,11 @@ def groups(key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def unchecked(
-    at: Tensor, values: Tensor, shape: Any, is_sorted: bool = False, is_distinct: bool = False
+    at: Tensor, values: Tensor, shape: Any, is_sorted: bool = False, is_distinct: bool = False, cls: Any = SparseTensor
 ) -> SparseTensor:
     """A sparse tensor of coordinates, which are not checked, and values, whose history it continues."""
     unseen("a sparse tensor holds elements that a replay would not see")
-    out: Any = adopt(SparseTensor, empty(shape, dtype=values.dtype, device="meta"))
+    out: Any = adopt(cls, empty(shape, dtype=values.dtype, device="meta"))
     out._coordinates, out._stored, out._sorted, out._distinct = at, values.detach(), is_sorted, is_sorted or is_distinct
     if mode.enabled and (edge := gradient_edge(values)) is not None:
         out._node = SparseCooTensor(edge, at)
@@ -455,13 +459,16 @@ def _to_sparse(
 ) -> Tensor:
     if isinstance(sparse_dim, Layout):
         sparse_dim, layout = None, sparse_dim
-    if layout is not None and str(layout).rpartition(".")[2] != "sparse_coo":
-        raise NotImplementedError(f"to_sparse: norch has sparse tensors of the layout sparse_coo alone, not {layout}")
+    name = "sparse_coo" if layout is None else str(layout).rpartition(".")[2]
+    if name in ("sparse_csr", "sparse_csc") and sparse_dim is dense_dim is blocksize is None:
+        return import_module("norch.sparse.compressed").to_compressed(self, name == "sparse_csc", "to_sparse")
+    if name != "sparse_coo":
+        raise NotImplementedError(f"to_sparse: norch has no tensors of {layout} with these options")
     if dense_dim is not None or blocksize is not None:
         raise NotImplementedError("to_sparse: dense_dim and blocksize belong to layouts that norch lacks")
     if isinstance(self, SparseTensor):
         if sparse_dim in (None, self.sparse_dim()):
-            return self
+            return self if self.is_sparse else like(self, *indices_and_values(self))
         raise refusal("to_sparse with another sparse_dim")
     n = self.ndim if sparse_dim is None else sparse_dim
     if not 0 <= n <= self.ndim:

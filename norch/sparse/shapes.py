@@ -137,7 +137,7 @@ def getitem(self: Any, index: Any) -> Any:
 def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     """The parts at these indices of a dimension, in their order."""
     dim, n = axis(dim, input.ndim, "index_select"), input.sparse_dim()
-    if not isinstance(index, Tensor) or index.is_sparse or index.ndim > 1 or index.dtype.kind not in "iu":
+    if not isinstance(index, Tensor) or index._in_coordinates or index.ndim > 1 or index.dtype.kind not in "iu":
         raise TypeError("index_select: index must be a vector of integers")
     at, values = indices_and_values(input)
     shape = [*input.shape[:dim], index.numel(), *input.shape[dim + 1 :]]

@@ -140,7 +140,7 @@ def test_limits_of_floats_of_8_bits(torch: Any, name: str) -> None:
 def test_what_hasattr_is_asked_for() -> None:
     for thing, name in (
         (norch, "cond"),
-        (norch, "sparse_csr_tensor"),
+        (norch, "sparse_bsr_tensor"),
         (nn, "LinearCrossEntropyLoss"),
         (norch, "Nonsense"),
     ):

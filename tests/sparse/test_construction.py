@@ -75,8 +75,8 @@ def test_other_arguments() -> None:
         norch.sparse_coo_tensor()
     with pytest.raises((TypeError, NotImplementedError), match="sparse"):
         norch.sparse_coo_tensor(norch.tensor([[0, 1]]), norch.ones(2).to_sparse())
-    with pytest.raises(NotImplementedError, match="sparse_csr"):
-        norch.ones(2, 2).to_sparse(layout=norch.sparse_csr)
+    with pytest.raises(NotImplementedError, match="sparse_bsr"):
+        norch.ones(2, 2).to_sparse(layout=norch.sparse_bsr)
     for call in (nn.Parameter, norch.Tensor, lambda x: x.as_subclass(nn.Parameter)):
         with pytest.raises((TypeError, NotImplementedError), match="sparse"):
             call(sparse(norch))

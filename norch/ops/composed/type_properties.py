@@ -121,10 +121,17 @@ def dense_dim(self: Tensor) -> int:
 
 
 def _of_sparse(name: str, about: str, then: str, gives: str) -> Any:
+    layout = {"cr": "sparse_csr", "co": "sparse_csr", "cc": "sparse_csc", "ro": "sparse_csc"}.get(
+        name[:2], "sparse_coo"
+    )
+    layout = "sparse_coo" if name == "coalesce" else layout
+
     def refuse(self: Tensor) -> Any:
-        raise Error(f"{name}: expected a tensor of the layout sparse_coo, not a dense one")
+        raise Error(f"{name}: expected a tensor of the layout {layout}, not a dense one")
 
     example = "norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,))" + ".coalesce()" * (name in ("indices", "values"))
+    if layout != "sparse_coo":
+        example = f"norch.eye(2).to_{layout}()"
     call = f"{example}.{name}()" + (f".{then}" if then else "")
     return named_function(refuse, name, f"{about}. Error for a dense tensor.\n\n    >>> {call}\n    {gives}\n    ")
 
@@ -173,11 +180,24 @@ _SPARSE = {  # what each gives of norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], 
     ),
     "_indices": ("The indices of a sparse tensor as they are", "tolist()", "[[1, 1]]"),
     "_values": ("The values of a sparse tensor as they are, without history", "tolist()", "[2.0, 3.0]"),
+    "crow_indices": (
+        "Where the elements of each row of a matrix of the layout sparse_csr begin, and the end",
+        "tolist()",
+        "[0, 1, 2]",
+    ),
+    "col_indices": ("The column of each stored element of a matrix of the layout sparse_csr", "tolist()", "[0, 1]"),
+    "ccol_indices": (
+        "Where the elements of each column of a matrix of the layout sparse_csc begin, and the end",
+        "tolist()",
+        "[0, 1, 2]",
+    ),
+    "row_indices": ("The row of each stored element of a matrix of the layout sparse_csc", "tolist()", "[0, 1]"),
     "_nnz": ("The number of stored elements of a sparse tensor", "", "2"),
 }
 METHODS.update({name: _of_sparse(name, *shown) for name, shown in _SPARSE.items()})
 METHODS.update(
     {f"is_{kind}": False for kind in _FALSE.split()},
+    _in_coordinates=False,  # whether its elements are coordinates and values in Python: sparse/coo.py
     type=named_function(_type, "type", _type.__doc__ or ""),
     retains_grad=property(_retains_grad),
 )

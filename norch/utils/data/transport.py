@@ -196,7 +196,7 @@ class _Pickler(ForkingPickler):
         return self.numbers.setdefault(obj, len(self.numbers)) if isinstance(obj, Storage) else None
 
     def reducer_override(self, obj: Any) -> Any:
-        if not isinstance(obj, Tensor) or obj.is_sparse or obj.untyped_storage().nbytes() <= obj.nbytes:
+        if not isinstance(obj, Tensor) or obj._in_coordinates or obj.untyped_storage().nbytes() <= obj.nbytes:
             return NotImplemented
         part = obj.detach().clone()
         rebuild, (_, dtype, shape, _, _, *rest), attributes = obj.__reduce__()
