@@ -563,6 +563,18 @@ def test_options_of_a_loader_cannot_be_changed(name: str) -> None:
     loader.num_workers = 0
 
 
+def test_a_subclass_sets_what_is_fixed_before_the_loader_is_made() -> None:
+    class Own(DataLoader[Any]):
+        def __init__(self, size: int) -> None:
+            self.dataset, self.drop_last = range(size), True
+            super().__init__(self.dataset, batch_size=2, drop_last=self.drop_last)
+
+    loader = Own(5)
+    assert len(loader) == len(list(loader)) == 2
+    with pytest.raises(ValueError, match="dataset cannot be changed"):
+        loader.dataset = range(3)
+
+
 def test_seeds_of_batches_fit_int64() -> None:
     class Seeds(Dataset):  # type: ignore[type-arg]
         def __getitem__(self, index: int) -> int:
