@@ -19,6 +19,7 @@ from .autograd.levels import Level
 from .autograd.transforms import Linearized, check_nesting, check_shapes, leaves, with_leaves
 from .errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .ops.copy import cat, stack
+from .random import default_generator
 
 __all__ = [
     "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state",
@@ -302,7 +303,10 @@ def vmap(
         tensors, dims = leaves(args, _ENTERS), _per_leaf(in_dims, args, "in_dims")
         size = _batch_size(tensors, dims, args, in_dims)
         result, parts = None, []
+        state = default_generator.__getstate__() if randomness == "same" and size > (chunk_size or size) else None
         for start in range(0, max(size, 1), chunk_size or max(size, 1)):
+            if state is not None:  # each chunk draws what the first one does
+                default_generator._state[0], default_generator._state[1] = state
             count = min(chunk_size or size, size - start)
             level = Level(count, randomness)
             with level:

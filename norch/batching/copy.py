@@ -6,7 +6,7 @@ from typing import Any
 
 from .._binding.library import lib
 from ..autograd.levels import Level
-from ..errors import ShapeError
+from ..errors import BoundsError, ShapeError
 from .level import aligned, axis_of, become, is_here, rule, same_call, sample, samples, written
 
 same_call("clone", "cast", "full_like", "empty_like")
@@ -68,4 +68,7 @@ def _pad(level: Level, x: Any, before: Any, after: Any, mode: int, value: Any) -
 
 @rule("stack")
 def _stack(level: Level, tensors: Any, dim: int) -> Any:
+    n = tensors[0].ndim + 1
+    if not -n <= dim < n:
+        raise BoundsError(f"stack: dimension {dim} is out of range [{-n}, {n - 1}]")
     return sample(lib.norch_stack([samples(x, level) for x in tensors], dim + 1 if dim >= 0 else dim), level)

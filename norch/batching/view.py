@@ -115,7 +115,8 @@ def _squeeze(level: Level, x: Any, dims: Any) -> Any:
     if dims is None:
         axes = [i + 1 for i, size in enumerate(shape) if size == 1]
     else:
-        axes = [axis_of(x, dim, "squeeze") for dim in dims] if shape else []
+        axes = [axis_of(x, dim, "squeeze") for dim in dims]
+        axes = axes if shape else []
     return sample(lib.norch_squeeze(x._physical, axes), level)
 
 

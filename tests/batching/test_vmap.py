@@ -320,6 +320,25 @@ def test_dropout_has_gradients_of_its_mask() -> None:
 # ---- writes in place -------------------------------------------------------------------------------------------------
 
 
+def test_same_draws_in_all_chunks() -> None:
+    x = norch.zeros(6, 2)
+    for chunk_size in (None, 1, 4):
+        norch.manual_seed(0)
+        rows = vmap(lambda row: row + norch.rand(2), randomness="same", chunk_size=chunk_size)(x)
+        after = norch.rand(2)
+        norch.manual_seed(0)
+        assert rows.equal(norch.rand(2).expand(6, 2)) and after.equal(norch.rand(2))
+
+
+def test_dimensions_that_samples_lack() -> None:
+    numbers = norch.arange(3.0)
+    for call in (lambda x: x.squeeze(1), lambda x: x.squeeze(-2), lambda x: norch.stack([x, x], -2)):
+        with pytest.raises(IndexError, match=r"out of range \[-1, 0\]"):
+            vmap(call)(numbers)
+    assert vmap(lambda x: x.squeeze(0))(numbers).shape == vmap(lambda x: x.squeeze(-1))(numbers).shape == (3,)
+    assert vmap(lambda x: norch.stack([x, x], -1))(numbers).shape == (3, 2)
+
+
 def test_writes_in_place() -> None:
     x, y = floats(3, 4), floats(3, 4)
 
