@@ -12,12 +12,14 @@ tensor([2., 2.])
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._package.exports import publish
-from ..errors import ArgumentError
+from ..autograd.transforms import leaves
+from ..errors import ArgumentError, Error
 from .operators import ANY, COMPOSITE, REGISTERED, Operation
 from .placeholders import passes
 
@@ -57,6 +59,24 @@ def _keys(device_types: Any) -> list[str]:
     return [kind.upper() for kind in ([device_types] if isinstance(device_types, str) else device_types)]
 
 
+def _without_aliases(name: str, kernel: Any) -> Any:
+    """The kernel, which raises Error for a result that shares memory with an argument or another result."""
+
+    @functools.wraps(kernel)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        result = kernel(*args, **kwargs)
+        seen = {x.untyped_storage().data_ptr() for x in leaves((args, kwargs))}
+        for x in leaves(result):
+            if (place := x.untyped_storage().data_ptr()) in seen and x.untyped_storage().nbytes():
+                raise Error(
+                    f"{name}: a result shares memory with an argument or another result; return a clone() of it"
+                )
+            seen.add(place)
+        return result
+
+    return checked
+
+
 class CustomOpDef:
     """An operation and what is registered for it. custom_op() makes it."""
 
@@ -70,7 +90,10 @@ class CustomOpDef:
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
         """Registers the kernel for a device type."""
-        return register_kernel(self, device_types, fn)
+        return _decorator(lambda kernel: self._register(device_types, kernel), fn)
+
+    def _register(self, device_types: Any, kernel: Any) -> None:
+        register_kernel(self, device_types, _without_aliases(self._qualname, kernel))
 
     def register_fake(self, fn: Any, /) -> Any:
         """Registers a function that makes results of the right shapes for tensors without memory."""
@@ -114,8 +137,7 @@ def custom_op(
         if not short:
             raise ArgumentError(f"custom_op: an operation is named like 'namespace::name', not {name!r}")
         definition = CustomOpDef(space, short, schema or infer_schema(function, mutates_args=mutates_args), function)
-        for key in _keys(device_types):
-            definition._opoverload.kernels[key] = function
+        definition._register(device_types, function)
         return definition
 
     return make if fn is None else make(fn)

@@ -210,6 +210,22 @@ def test_operations_are_opaque_and_checked() -> None:
         norch.library.custom_op("bare", mutates_args=())(lambda x: x)
 
 
+@pytest.mark.parametrize("torch_too", [False, True])
+def test_results_of_operations_share_no_memory(torch: Any, torch_too: bool) -> None:
+    m = torch if torch_too else norch
+    annotated = {"x": m.Tensor, "return": tuple[m.Tensor, m.Tensor]}
+    for number, make in enumerate((lambda x: (x, x + 1), lambda x: (x + 1, x[1:]), lambda x: (x + 1,) * 2)):
+        make.__annotations__ = annotated
+        shares = m.library.custom_op(f"testing::shares{number}", make, mutates_args=())
+        with pytest.raises(RuntimeError, match=f"shares{number}"):
+            shares(m.ones(3))
+        shares.register_kernel("cpu")(lambda x: (x + 1, x + 2))
+        assert shares(m.ones(1))[1].item() == 3
+    empty = m.library.custom_op("testing::empty", make, mutates_args=())
+    empty.register_kernel("cpu", lambda x: (x[:0].clone(), x[:0].clone()))
+    assert empty(m.ones(2))[0].shape == (0,)
+
+
 def _save(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(inputs[0])
 
