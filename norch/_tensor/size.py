@@ -50,6 +50,9 @@ class Size(_Base):
         both = tuple.__add__(self, other)
         return both if both is NotImplemented else Size(both)
 
+    def __radd__(self, other: tuple[Any, ...]) -> Any:
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
     def __mul__(self, times: Any) -> Size:
         return Size(tuple.__mul__(self, times))
 

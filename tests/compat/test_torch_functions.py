@@ -265,7 +265,8 @@ def test_shapes_are_of_integers(torch: Any) -> None:
         made = lib.Size([3, t(2)]) + (t(4),)
         with pytest.raises(TypeError, match=r"Size\(\) takes an iterable of 'int' \(item 0 is 'float'\)"):
             lib.Size([3.0])
-        return tuple(made), [type(size) for size in made], tuple(lib.Size([True])), tuple(lib.Size())
+        assert all(type(size) is lib.Size for size in (made, (1,) + made, made + (1,), made * 2))
+        return tuple((1,) + made), [type(size) for size in made], tuple(lib.Size([True])), tuple(lib.Size())
 
     both(torch, call)
 
