@@ -126,6 +126,8 @@ def _enter() -> None:
         sys.modules[name] = _Stub(name)
     torch._ops.HigherOrderOperator = _HigherOrderOperator
     torch._utils_internal.get_file_path_2 = lambda *_: os.devnull
+    importlib.import_module("torch._custom_op.impl").global_registry = {}
+    importlib.import_module("torch.fx.passes.dialect.common.cse_pass").CSEPass = _Stub("passes").CSEPass
     imports = importlib.import_module("torch.utils._import_utils")
     imports._check_module_exists = lambda name: importlib.util.find_spec(name) is not None
     imports.import_dill = lambda: None
@@ -141,6 +143,7 @@ def _enter() -> None:
     for name in ("hypothesis_utils", "common_quantized", "common_quantization"):  # of quantised tensors
         name = f"torch.testing._internal.{name}"
         sys.modules[name] = _Stub(name)
+    importlib.import_module("torch.testing._internal.optests").generate_opcheck_tests = lambda *_, **__: None
     common: Any = importlib.import_module("torch.testing._internal.common_utils")
     common.TestCase.assertRaisesRegex = lambda self, error, _, *args, **named: unittest.TestCase.assertRaises(
         self, error, *args, **named
