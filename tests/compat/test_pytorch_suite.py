@@ -26,7 +26,7 @@ FILES = (
     " test_stateless.py test_type_promotion.py test_view_ops.py nn/test_dropout.py nn/test_embedding.py"
     " nn/test_init.py nn/test_lazy_modules.py nn/test_load_state_dict.py nn/test_module_hooks.py"
     " nn/test_multihead_attention.py nn/test_packed_sequence.py nn/test_pooling.py nn/test_pruning.py"
-    " optim/test_lrscheduler.py optim/test_swa_utils.py"
+    " optim/test_lrscheduler.py optim/test_swa_utils.py functorch/test_eager_transforms.py"
 ).split()
 
 
