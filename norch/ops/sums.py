@@ -86,12 +86,16 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
     return out if out.dtype is dtype else out.to(dtype)
 
 
+_WORTH = 8192  # elements: what is asked below takes 0.5 us
+
+
 def can_overwrite(made: Any, *others: Any) -> bool:
-    """Whether a result computed from made, a new tensor, and others may be written into made: it has their shape and
-    dtype, and nothing is recorded. A pass over memory that is in the cache already takes half the time."""
-    shape, dtype = lib.norch_shape(made), made._dtype
-    if made._node is not None or isinstance(made, BatchedBase):
+    """Whether a result computed from made, a new tensor, and others may be written into made, and is large enough for
+    that to pay: it has their shape and dtype, and nothing is recorded. A pass over memory that is in the cache already
+    takes half the time."""
+    if made._numel < _WORTH or made._node is not None or isinstance(made, BatchedBase):
         return False
+    shape, dtype = lib.norch_shape(made), made._dtype
     for x in others:
         if not isinstance(x, Handle) or isinstance(x, BatchedBase) or x._dtype != dtype or lib.norch_shape(x) != shape:
             return False

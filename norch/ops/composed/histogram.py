@@ -53,7 +53,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     low, high = _extremes(x) if is_whole else (float(min), float(max))
     low, high = _limits(low, high, "histc", 1.0)
     hist = zeros(bins, dtype=int64, device=x.device)
-    for part in x.split(_PIECE if x.is_cpu else x.numel() or 1):
+    for part in x.split(_PIECE) if x.is_cpu and x.numel() > _PIECE else (x,):
         wide, inside = part.double(), None
         if not is_whole:
             inside = (wide >= low) & (wide <= high)
