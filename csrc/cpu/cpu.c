@@ -138,5 +138,8 @@ __attribute__((constructor)) static void choose_isa(void) {
     backend.layers = isa->layers;
     isa->choose_int8();
     backend.takes_narrow[NR_MATMUL] = 1u << NORCH_INT8;
-    if (isa->multiplies_bf16()) backend.takes_narrow[NR_MATMUL] |= 1u << NORCH_BFLOAT16;
+    isa->choose_bf16();
+#ifndef __wasm__
+    backend.takes_narrow[NR_MATMUL] |= 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
+#endif
 }

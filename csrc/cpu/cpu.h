@@ -114,8 +114,8 @@ typedef struct nr_isa {
     void (*fill_reduce)(nr_kernel_rows kernels);
     void (*fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
     nr_row_filler *fill_rows;
-    bool (*multiplies_bf16)(void); /* called once, when the library is loaded, as is */
-    void (*choose_int8)(void);     /* what chooses the instructions that multiply 8-bit integers */
+    bool (*choose_bf16)(void); /* called once, when the library is loaded, as is */
+    void (*choose_int8)(void); /* what chooses the instructions that multiply 8-bit integers */
     const struct nr_layer_runner *layers;
     nr_runner *run[NR_FAMILY_COUNT]; /* NULL: the family is compiled once */
 } nr_isa;
@@ -125,7 +125,7 @@ void NR_ISA(nr_fill_pointwise)(nr_kernel_rows kernels);
 void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels);
 void NR_ISA(nr_fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
 nr_row_filler NR_ISA(nr_fill_rows);
-bool NR_ISA(nr_multiplies_bf16)(void);
+bool NR_ISA(nr_choose_bf16)(void);
 void NR_ISA(nr_choose_int8)(void);
 /* From the family `quantized`: products of integers with integers. */
 int32_t NR_ISA(nr_run_int8)(const nr_call *call);

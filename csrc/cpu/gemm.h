@@ -112,6 +112,45 @@ static __attribute__((noinline)) void NAME(pack_b)(T *restrict to, int64_t k, co
     }
 }
 
+/* Whether operands are 16-bit floats, widened while they are packed, and C has the sum of other terms (gemm_narrow.h). */
+#define WIDENS(p) (WIDENS_HALVES && sizeof(T) == sizeof(float) && (p)->widen)
+#define ADDS(p) (WIDENS_HALVES && sizeof(T) == sizeof(float) && (p)->add)
+#define WIDE_K 32     /* numbers along k that are widened at once */
+#define WIDE_PANELS 4 /* and panels */
+
+INLINE const void *NAME(operand_at)(const product *p, const void *from, int64_t at) {
+    return (const char *)from + at * (int64_t)(WIDENS(p) ? sizeof(uint16_t) : sizeof(T));
+}
+
+/* Packs panels of the left operand (`left`) or the right one, of 16-bit floats, by pieces that stay in the first cache. */
+static void NAME(pack_narrow_panels)(const product *p, bool left, T *to, int64_t k, const void *operand, int64_t lane,
+                                     int64_t step, int64_t lanes) {
+    const int64_t width = left ? TILE_ROWS : PANEL_COLS;
+    const uint16_t *from = operand;
+    T wide[WIDE_PANELS * PANEL_COLS * WIDE_K] __attribute__((aligned(64)));
+    for (int64_t at = 0; at < lanes; at += WIDE_PANELS * width) {
+        const int64_t count = least(WIDE_PANELS * width, lanes - at);
+        for (int64_t q = 0; q < k; q += WIDE_K) {
+            const int64_t depth = least(WIDE_K, k - q), lines = lane == 1 ? depth : count;
+            const int64_t length = lane == 1 ? count : depth;
+            const uint16_t *line = from + at * lane + q * step;
+            for (int64_t i = 0; i < lines; i++, line += lane == 1 ? step : lane) {
+                for (int64_t x = 0; x < length && lane == 1; x += 32) __builtin_prefetch(line + WIDE_K * step + x);
+                p->widen((char *)(wide + i * length), sizeof(T), (const char *)line,
+                         (lane == 1 ? 1 : step) * (int64_t)sizeof *line, length);
+            }
+            const int64_t apart = lane == 1 ? 1 : length, along = lane == 1 ? length : 1;
+            for (int64_t l = 0; l < count; l += width) {
+                T *panel = to + (at + l) * k + q * width;
+                if (left)
+                    NAME(pack_a)(panel, depth, wide + l * apart, apart, along, count - l);
+                else
+                    NAME(pack_b)(panel, depth, wide + l * apart, along, apart, least(width, count - l));
+            }
+        }
+    }
+}
+
 /* ---- algorithms without blocking -------------------------------------------------------------- */
 
 INLINE const T *NAME(bias_at)(const product *p, int64_t j) {
@@ -145,7 +184,7 @@ static void NAME(run_row)(const product *p) {
     const T *a = p->a, *b = p->b;
     T *restrict c = p->c;
     int64_t n = p->n, step = p->b_row;
-    for (int64_t j = 0; j < n; j++) c[j] = p->bias ? *NAME(bias_at)(p, j) : (T)0;
+    for (int64_t j = 0; j < n && !ADDS(p); j++) c[j] = p->bias ? *NAME(bias_at)(p, j) : (T)0;
     if (p->b_col != 1) {
         for (int64_t j = 0; j < n; j++) {
             for (int64_t q = 0; q < p->k;) {
@@ -200,7 +239,7 @@ static void NAME(run_rows)(const product *p) {
     for (int64_t from = 0; from < p->n; from += FEW_COLS) {
         const int64_t n = least(FEW_COLS, p->n - from);
         T *const c = (T *)p->c + from;
-        for (int64_t i = 0; i < p->m; i++)
+        for (int64_t i = 0; i < p->m && !ADDS(p); i++)
             for (int64_t j = 0; j < n; j++) c[i * p->c_row + j] = p->bias ? *NAME(bias_at)(p, from + j) : (T)0;
         int64_t q = 0;
         for (; q + 4 <= p->k; q += 4) {
@@ -263,7 +302,7 @@ static void NAME(run_dot)(const product *p) {
         for (int64_t j = 0; j < p->n;) {
             int cols = j + 4 <= p->n ? 4 : 1;
             T repeated[4];
-            TARGET to = {.c = (T *)p->c + j, .c_row = p->c_row, .add = pc > 0, .bias = NAME(bias_at)(p, j)};
+            TARGET to = {.c = (T *)p->c + j, .c_row = p->c_row, .add = pc > 0 || ADDS(p), .bias = NAME(bias_at)(p, j)};
             if (to.bias && p->bias_step == 0) {
                 for (int x = 0; x < 4; x++) repeated[x] = *to.bias;
                 to.bias = repeated;
@@ -305,7 +344,7 @@ static void NAME(run_panel)(const product *p) {
             else
                 NAME(pack_b)(packed, kc, b, p->b_row, p->b_col, cols), b = packed;
             const T *a = (const T *)p->a + pc * p->a_col;
-            TARGET to = {.c_row = p->c_row, .add = pc > 0};
+            TARGET to = {.c_row = p->c_row, .add = pc > 0 || ADDS(p)};
             T *c = (T *)p->c + first;
             for (int64_t t = 0; t < tiles; t++) {
                 to.rows = (int)(rows + (t < longer));
@@ -339,16 +378,20 @@ static void NAME(pack_chunk)(void *context, int64_t chunk) {
     const BLOCKS *s = context;
     const product *p = s->p;
     int64_t j = chunk * PACK_PANELS * PANEL_COLS, cols = least(PACK_PANELS * PANEL_COLS, s->nc - j);
-    const T *b = (const T *)p->b + s->pc * p->b_row + (s->jc + j) * p->b_col;
-    NAME(pack_b)(s->packed_b + j * s->kc, s->kc, b, p->b_row, p->b_col, cols);
+    const void *b = NAME(operand_at)(p, p->b, s->pc * p->b_row + (s->jc + j) * p->b_col);
+    if (WIDENS(p))
+        NAME(pack_narrow_panels)(p, false, s->packed_b + j * s->kc, s->kc, b, p->b_col, p->b_row, cols);
+    else
+        NAME(pack_b)(s->packed_b + j * s->kc, s->kc, b, p->b_row, p->b_col, cols);
 }
 
 /* A task: the product of one block of A and a group of panels of B. */
 static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
     const product *p = s->p;
     int64_t i0 = task % s->row_blocks * s->mc, mc = least(s->mc, p->m - i0), kc = s->kc;
-    const T *a = (const T *)p->a + i0 * p->a_row + s->pc * p->a_col;
-    for (int64_t i = 0; i < mc; i += TILE_ROWS) {
+    const T *a = NAME(operand_at)(p, p->a, i0 * p->a_row + s->pc * p->a_col);
+    if (WIDENS(p)) NAME(pack_narrow_panels)(p, true, packed_a, kc, a, p->a_row, p->a_col, mc);
+    for (int64_t i = 0; i < mc && !WIDENS(p); i += TILE_ROWS) {
         NAME(pack_a)(packed_a + i * kc, kc, a + i * p->a_row, p->a_row, p->a_col, mc - i);
     }
     int64_t first = task / s->row_blocks * s->group * PANEL_COLS, last = least(s->nc, first + s->group * PANEL_COLS);
@@ -408,13 +451,15 @@ static int32_t NAME(run_batch_blocked)(const nr_matmul_plan *plan, product *p) {
     s.row_blocks = ceil_div(p->m, s.mc);
     s.a_size = s.mc * k_size;
     int64_t b_size = ceil_div(least(p->n, BLOCK_N), PANEL_COLS) * PANEL_COLS * k_size;
-    size_t bytes = (size_t)(s.a_size * workers + b_size) * sizeof(T);
+    const int64_t c_size = WIDENS(p) ? p->m * p->n : 0; /* of float32 */
+    size_t bytes = (size_t)(s.a_size * workers + b_size + c_size) * sizeof(T);
     T *scratch = nr_scratch(bytes);
     if (!scratch) return nr_fail(NORCH_ERROR_MEMORY, "matmul: no memory for %lld bytes of scratch", (long long)bytes);
     s.packed_b = scratch;
     s.packed_a = scratch + b_size;
     for (int64_t item = 0; item < count; item++) {
-        move_to(plan, item, sizeof(T), p);
+        move_to(plan, item, WIDENS(p) ? sizeof(uint16_t) : sizeof(T), p);
+        if (WIDENS(p)) p->out = p->c, p->out_row = p->c_row, p->c = s.packed_a + s.a_size * workers;
         NAME(run_blocked)(p, workers, &s);
     }
     nr_scratch_free(scratch, bytes);

@@ -52,6 +52,14 @@ static int64_t deepest_block(int64_t element) {
 }
 static int64_t block_bytes(void) { return greatest(192 * 1024, least(512 * 1024, nr_second_cache() / 2)); }
 
+/* Whether 16-bit floats are widened here (gemm_narrow.h); for pages ops/matmul.c does it, as their library has a limit
+ * of bytes. */
+#if defined(__wasm__)
+#define WIDENS_HALVES 0
+#else
+#define WIDENS_HALVES 1
+#endif
+
 /* One product of the batch: a plan without its nest. */
 typedef struct product {
     int64_t m, n, k;
@@ -60,8 +68,14 @@ typedef struct product {
     void *c;
     int64_t bias_step; /* 1, or 0 when one number serves every column */
     int64_t k_block;
+    bool add;                     /* to C, as these are not the first terms of its sums */
     nr_pointwise_kernel epilogue; /* the activation that is applied to C, or NULL */
     const nr_matmul_plan *sum;    /* of the residual that C is added to, or NULL */
+    /* of 16-bit floats (gemm_narrow.h), otherwise NULL: conversions to and from float32, in which C is computed; and
+     * where C goes, rounded, rows out_row apart */
+    nr_conversion widen, narrow;
+    uint16_t *out;
+    int64_t out_row;
 } product;
 
 /* ROW: m is 1. ROWS: a few rows, B is far and read where it lies. OUTER: k is 1. DOT: both operands contiguous along k.
@@ -73,11 +87,14 @@ INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (
 /* The first product of the batch; n = 1 is transposed, C^T = B^T A^T, so that ROW computes it as well. */
 static void first_product(const nr_call *call, product *p) {
     const nr_matmul_plan *plan = call->plan;
-    *p = (product){plan->m, plan->n, plan->k,    plan->a_row, plan->a_col, plan->b_row, plan->b_col, plan->c_row,
-                   plan->a, plan->b, plan->bias, plan->c,     1,           0,           NULL,        NULL};
+    *p = (product){.m = plan->m, .n = plan->n, .k = plan->k, .c = plan->c, .c_row = plan->c_row};
+    p->a = plan->a, p->a_row = plan->a_row, p->a_col = plan->a_col;
+    p->b = plan->b, p->b_row = plan->b_row, p->b_col = plan->b_col;
+    p->bias = plan->bias, p->bias_step = 1;
     if (p->n == 1 && p->m > 1 && p->c_row == 1) {
-        *p = (product){1,       p->m,    p->k,       0,    p->b_row, p->a_col, p->a_row, p->m,
-                       plan->b, plan->a, plan->bias, p->c, 0,        0,        NULL,     NULL};
+        *p = (product){.m = 1, .n = plan->m, .k = plan->k, .c = plan->c, .c_row = plan->m, .bias = plan->bias};
+        p->a = plan->b, p->a_col = plan->b_row;
+        p->b = plan->a, p->b_row = plan->a_col, p->b_col = plan->a_row;
     }
     p->epilogue = (nr_pointwise_kernel)call->kernel;
     p->sum = plan->residual ? plan : NULL;
@@ -126,10 +143,16 @@ ADD_RESIDUAL(add_float32, float)
 ADD_RESIDUAL(add_float64, double)
 #undef ADD_RESIDUAL
 
-/* Applies the epilogue to finished rows of C, while they are in the cache. size: of an element. */
+/* Applies the epilogue to finished rows of C, or rounds them, while they are in the cache. size: of an element. */
 static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols, int64_t size) {
-    if (!p->epilogue && !p->sum) return;
+    if (!p->epilogue && !p->sum && !(WIDENS_HALVES && p->narrow)) return;
     const int64_t stride[2] = {size, size}, apart = p->c_row * size;
+    if (WIDENS_HALVES && p->narrow) {
+        uint16_t *out = p->out + ((char *)c - (char *)p->c) / size;
+        for (char *row = c; rows > 0; rows--, row += apart, out += p->out_row)
+            p->narrow((char *)out, sizeof *out, row, size, cols);
+        return;
+    }
     if (p->c_row == cols) cols *= rows, rows = 1;
     if (p->sum) {
         const char *residual = (const char *)p->sum->residual + ((char *)c - (char *)p->sum->c);
@@ -149,6 +172,10 @@ static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols
 #define TEMPLATE "gemm_packed.h"
 #define WANTED(kind, bits) (kind == 'f' && bits == 32)
 #include "each_dtype.h"
+
+#if WIDENS_HALVES
+#include "gemm_narrow.h"
+#endif
 
 int64_t NR_ISA(nr_product_packed_size)(const nr_call *call) { return packed_numbers_float32(call); }
 void NR_ISA(nr_product_pack)(const nr_call *call, float *to) { pack_right_float32(call, to); }
@@ -232,13 +259,15 @@ static int32_t run_bfloat16(const nr_call *call) {
 #elif defined(NR_ISA_BASELINE) || defined(__AVX512F__)
 #include "gemm_bf16.h"
 #else /* emulated tiles alone, which are those of the first build */
-bool NR_FIRST(nr_multiplies_bf16)(void);
+bool NR_FIRST(nr_choose_bf16)(void);
 nr_runner NR_FIRST(nr_run_matmul);
-static bool choose_bf16(void) { return NR_FIRST(nr_multiplies_bf16)(); }
+static bool choose_bf16(void) { return NR_FIRST(nr_choose_bf16)(); }
 static int32_t run_bfloat16(const nr_call *call) { return NR_FIRST(nr_run_matmul)(call); }
 #endif
 
-bool NR_ISA(nr_multiplies_bf16)(void) { return choose_bf16(); }
+static bool multiplies_bf16;
+
+bool NR_ISA(nr_choose_bf16)(void) { return multiplies_bf16 = choose_bf16(); }
 
 int64_t NR_ISA(nr_matmul_depth)(const nr_call *call) {
     product p;
@@ -247,7 +276,10 @@ int64_t NR_ISA(nr_matmul_depth)(const nr_call *call) {
 }
 
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
-    if (call->dtype == NORCH_BFLOAT16) return run_bfloat16(call);
+    if (call->dtype == NORCH_BFLOAT16 && multiplies_bf16) return run_bfloat16(call);
+#if WIDENS_HALVES
+    if (nr_is_narrow(call->dtype) && nr_is_float(call->dtype)) return run_narrow(call);
+#endif
     if (call->dtype == NORCH_FLOAT32) return run_float32(call);
     if (call->dtype == NORCH_FLOAT64) return run_float64(call);
     return run_integers(call);

@@ -75,11 +75,12 @@ def test_which_gradient_functions_are_composite() -> None:
     assert not is_composite(norch.exp) and not is_composite(abs)
 
 
-@pytest.mark.parametrize(
-    "call", [norch.matmul, lambda x, y: norch.addmm(x[:, :1], x, y), lambda x, y: F.linear(x, y.T)]
-)
-def test_products_widen_operands_as_they_lie(call: Any) -> None:
+def test_scaled_sums_widen_operands_as_they_lie() -> None:
     """A cast that also transposes took ten times as long as the product of one row."""
+
+    def call(x: Any, y: Any) -> Any:
+        return norch.addmm(x[:, :1], x, y)
+
     x, w = norch.rand(5, 8, dtype=norch.float16), norch.rand(6, 8, dtype=norch.float16)
     for given in ((x, w.T), (x, w.T.contiguous()), (norch.rand(8, 5, dtype=norch.float16).T, w.T)):
         step = norch.capture(call)
