@@ -49,6 +49,7 @@ INLINE void NAME(dot)(int rows, int cols, int64_t k, const T *a, int64_t a_row, 
         UNROLL for (int i = 0; i < rows; i++) row[i] = VEC(a + i * a_row + p);
         UNROLL for (int j = 0; j < cols; j++) {
             NAME(vec) col = VEC(b + j * b_col + p);
+            LOADED(col);
             UNROLL for (int i = 0; i < rows; i++) sum[i][j] += row[i] * col;
         }
     }
@@ -233,11 +234,12 @@ INLINE void NAME(add_four)(int rows, const product *p, const T *a, const T *b, i
     }
 }
 
-/* A few rows of C, FEW_COLS columns at a time, which stay in the first cache while rows of B pass by, four at a time:
+/* A few rows of C, FEW_BYTES of each at a time, which stay in the first cache while rows of B pass by, four at a time:
  * B is read once, where it lies, in pieces that the prefetchers see. */
 static void NAME(run_rows)(const product *p) {
-    for (int64_t from = 0; from < p->n; from += FEW_COLS) {
-        const int64_t n = least(FEW_COLS, p->n - from);
+    const int64_t most = FEW_BYTES / (int64_t)sizeof(T);
+    for (int64_t from = 0; from < p->n; from += most) {
+        const int64_t n = least(most, p->n - from);
         T *const c = (T *)p->c + from;
         for (int64_t i = 0; i < p->m && !ADDS(p); i++)
             for (int64_t j = 0; j < n; j++) c[i * p->c_row + j] = p->bias ? *NAME(bias_at)(p, from + j) : (T)0;

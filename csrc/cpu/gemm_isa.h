@@ -42,6 +42,15 @@
 #define UNROLL_MORE _Pragma("GCC unroll 32")
 #endif
 
+/* Keeps a vector that was loaded in a register: for two or three uses gcc would read it again for each. */
+#if defined(__AVX512F__)
+#define LOADED(vector) __asm__("" : "+v"(vector))
+#elif defined(__AVX2__)
+#define LOADED(vector) __asm__("" : "+x"(vector))
+#else
+#define LOADED(vector) (void)(vector)
+#endif
+
 /* F(lanes of a vector, d, lane) for every lane. */
 #define EIGHT_LANES(n, F, d, i)                                                                                 \
     F(n, d, i), F(n, d, i + 1), F(n, d, i + 2), F(n, d, i + 3), F(n, d, i + 4), F(n, d, i + 5), F(n, d, i + 6), \

@@ -52,7 +52,10 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
     UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0}; }
     for (int64_t p = 0; p < k; p++) {
         NAME(vec) row[TILE_VECTORS];
-        UNROLL for (int j = 0; j < vectors; j++) row[j] = VEC(b + j * LANES);
+        UNROLL for (int j = 0; j < vectors; j++) {
+            row[j] = VEC(b + j * LANES);
+            LOADED(row[j]);
+        }
         UNROLL for (int i = 0; i < rows; i++) {
             UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i * a_row] * row[j];
         }
