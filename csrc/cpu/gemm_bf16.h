@@ -40,6 +40,10 @@ static int64_t filled_up(int64_t count, int64_t to) { return ceil_div(count, to)
  * so that a kernel finds the number that its scratch memory was made for. */
 static int64_t bf16_lefts(int64_t depth, int rows) { return greatest(BF16_BYTES / (2 * rows * depth), 4) * rows; }
 
+/* The same for tiles. Short sums take less time than to write C, whose rows are then written in long pieces. */
+#define SHORT_SUM 256
+static int64_t tile_lefts(int64_t depth) { return depth <= SHORT_SUM ? 8 * TILE_ROW : bf16_lefts(depth, 2 * TILE_ROW); }
+
 typedef bf16_bits bf16_lanes __attribute__((vector_size(2 * TILE_ROW), aligned(2), may_alias));
 typedef bf16_both pair_lanes __attribute__((vector_size(4 * TILE_ROW), aligned(4), may_alias));
 

@@ -196,7 +196,7 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
                   r1 = transposed ? i1 : j1;
     const int64_t steps = ceil_div(p->k, WIDE), panel = steps * TILE_CELLS, whole = p->k / WIDE;
     const int64_t parts = greatest(1, ceil_div(steps, STEPS_AT_ONCE));
-    const int64_t most = bf16_lefts(greatest(steps, 1) * WIDE, WIDE);
+    const int64_t most = tile_lefts(greatest(steps, 1) * WIDE);
     float *const all_sums = scratch;
     bf16_both *const packed = (bf16_both *)(all_sums + ceil_div(least(most, l1 - l0), WIDE) * WIDE * WIDE);
     bf16_both *const edges = packed + ceil_div(r1 - r0, GROUP_LANES) * GROUP_LANES / TILE_ROW * panel;
