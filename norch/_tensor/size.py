@@ -33,11 +33,11 @@ class Size(_Base):
     __slots__ = ()
 
     def __new__(cls, iterable: Any = (), /) -> Size:
-        made = tuple.__new__(cls, iterable)
-        for size in made:
+        sizes = tuple.__new__(cls, iterable)
+        for size in sizes:
             if type(size) is not int:
-                return tuple.__new__(cls, [_whole(place, size) for place, size in enumerate(made)])
-        return made
+                return tuple.__new__(cls, [_whole(place, size) for place, size in enumerate(sizes)])
+        return sizes
 
     def numel(self) -> int:
         """The product of the sizes."""

@@ -14,7 +14,7 @@ from typing import Any
 import norch
 
 from .._package.exports import publish
-from ..utils.data import collate as own
+from ..utils.data import collate as collating
 from ..utils.data import worker as own_worker
 from ..utils.data.collate import default_collate as default_collate
 from ..utils.data.collate import default_convert as default_convert
@@ -32,12 +32,12 @@ CollateMap = Mapping[Any, Callable[..., Any]]
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Stacks tensors."""
-    return own.stacked(batch)
+    return collating.stacked(batch)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
     """Stacks NumPy arrays or numbers to a tensor."""
-    return own.of_numpy(batch)
+    return collating.of_numpy(batch)
 
 
 collate_numpy_scalar_fn = collate_numpy_array_fn
@@ -82,7 +82,7 @@ def _registered(batch: Any) -> Any:
     return function(batch, collate_fn_map=default_collate_fn_map)
 
 
-own.registered = _registered
+collating.registered = _registered
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
@@ -96,12 +96,12 @@ def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
         return collate(samples, collate_fn_map=collate_fn_map)
 
     if isinstance(first, Mapping):
-        return own.remade(first, {key: column([sample[key] for sample in batch]) for key in first})
+        return collating.remade(first, {key: column([sample[key] for sample in batch]) for key in first})
     if not isinstance(first, Sequence):
         raise TypeError(default_collate_err_msg_format.format(type(first)))
     if any(len(sample) != len(first) for sample in batch):
         raise RuntimeError("each element in list of batch should be of equal size")
-    return own.remade(first, [column(samples) for samples in zip(*batch)])
+    return collating.remade(first, [column(samples) for samples in zip(*batch)])
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:

@@ -121,42 +121,47 @@ class Door:
 
     def rename(self, module: Any) -> None:
         """Gives a module, its classes and functions PyTorch's names."""
-        own = getattr(module, "__name__", "")
-        if not isinstance(module, ModuleType) or own.partition(".")[0] != "norch":
+        module_path = getattr(module, "__name__", "")
+        if not isinstance(module, ModuleType) or module_path.partition(".")[0] != "norch":
             return
         getattr(module, "__all__", None)  # some modules compute it from these names
         for name, thing in [*vars(module).items()]:
             if isinstance(thing, type):
-                if getattr(thing, "__module__", None) == own:
-                    self.move(thing, _home(own, thing.__name__))
+                if getattr(thing, "__module__", None) == module_path:
+                    self.move(thing, _home(module_path, thing.__name__))
                     if vars(thing).get("__annotations__"):
                         self.set(thing, "__annotations__", _Annotations(thing.__annotations__, vars(module)))
-            elif type(thing) is FunctionType and own in PUBLIC and name[0] != "_" and thing.__module__[:6] == "norch.":
-                self.move(thing, "torch" + own[5:])
-        for cls, names in members().get(own[6:], {}).items():
+            elif (
+                type(thing) is FunctionType
+                and module_path in PUBLIC
+                and name[0] != "_"
+                and thing.__module__[:6] == "norch."
+            ):
+                self.move(thing, "torch" + module_path[5:])
+        for cls, names in members().get(module_path[6:], {}).items():
             for token in names:
                 name, value = _member(cls, token)
                 self.set(getattr(module, cls), name, value)
-        path = _in_torch(own)[6:]
+        path = _in_torch(module_path)[6:]
         if "__getattr__" not in vars(module) and is_module(path):  # so that placeholders are found
             publish(vars(module), name=f"norch.{path}")
             self.undo.append(lambda: (vars(module).pop("__getattr__"), vars(module).pop("__dir__")))
-        if own == "norch.serialization":
+        if module_path == "norch.serialization":
             self.set(module, "save", _saver(module.save))
             self.set(norch, "save", module.save)
             self.set(module._Pickler, "reducer_override", _pickled("reduce_for_norch"))
-        elif own == "norch.nn.module":
+        elif module_path == "norch.nn.module":
             reduce = module.Module.__reduce_ex__
             for name in ("__copy__", "__reduce_ex__"):
                 self.set(module.Module, name, _pickled(f"module{name}", reduce))
-        elif own == "norch.autograd.graph":
+        elif module_path == "norch.autograd.graph":
             nodes = import_module("norch.compat.nodes")
             self.set(module, "Node", nodes.Node)
             self.set(module.GradientEdge, "__new__", nodes.new_edge)
             self.set(module.GradientEdge, "node", property(lambda edge: nodes.shown(edge[0])))
-        elif own == "norch._files.shared_memory":
+        elif module_path == "norch._files.shared_memory":
             import_module("norch.compat.pickles").send_by_sharing()
-        elif own == "norch.compat.typed_storage":
+        elif module_path == "norch.compat.typed_storage":
             self.set(module.TypedStorage, "__reduce_ex__", _pickled("reduce_storage"))
         elif path == "version":
             self.set(module, "__version__", TorchVersion(VERSION))
@@ -164,7 +169,7 @@ class Door:
             show = module.show
             self.set(module, "__version__", OWN_VERSION)
             self.set(module, "show", lambda: f"torch {VERSION}: {SUMMARY}\n{show()}")
-        self.set(module, "__name__", _in_torch(own))
+        self.set(module, "__name__", _in_torch(module_path))
 
     def move(self, thing: Any, home: str) -> None:
         before = thing.__module__
@@ -362,9 +367,9 @@ def _homes() -> dict[str, list[str]]:
     return found
 
 
-def _home(own: str, name: str) -> str:
+def _home(module_path: str, name: str) -> str:
     """PyTorch's module of a norch class; of several, the one with the same path or package."""
-    same = _in_torch(own)
+    same = _in_torch(module_path)
     found = _homes().get(name, [])
     package = same.split(".")[:2]
     near = [home for home in found if home.split(".")[:2] == package]

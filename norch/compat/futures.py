@@ -77,15 +77,15 @@ def wait_all(futures: list[Future]) -> list[Any]:
 
 def collect_all(futures: list[Future]) -> Future:
     """A Future of the list itself, done when all are."""
-    made, left = Future(), [len(futures)]
+    collected, left = Future(), [len(futures)]
 
     def count(_: Future) -> None:
         left[0] -= 1
         if not left[0]:
-            made.set_result(futures)
+            collected.set_result(futures)
 
     for future in futures:
         future.add_done_callback(count)
     if not futures:
-        made.set_result(futures)
-    return made
+        collected.set_result(futures)
+    return collected

@@ -39,12 +39,12 @@ def instance_norm(
 
 
 def _layers(mode: str) -> Any:
-    def layers(input: Tensor, *given: Any) -> tuple[Any, ...]:
+    def layers(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
         """Takes (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or for a
         PackedSequence (data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)."""
-        packed = not isinstance(given[2], bool)
-        sizes, given = (given[0], (*given[1:], False)) if packed else (None, given)
-        hx, params, bias, count, dropout, train, both, batch_first = given
+        packed = not isinstance(arguments[2], bool)
+        sizes, arguments = (arguments[0], (*arguments[1:], False)) if packed else (None, arguments)
+        hx, params, bias, count, dropout, train, both, batch_first = arguments
         size = params[1].shape[1]  # of h
         hidden = params[0].shape[0] // 4 if mode == "LSTM" else size
         options = {"bias": bias, "dropout": dropout if count > 1 else 0.0, "bidirectional": both}

@@ -328,5 +328,5 @@ def opcheck(
         from ..testing import gradcheck
 
         wide = [x.double().detach().requires_grad_() if getattr(x, "requires_grad", False) else x for x in args]
-        gradcheck(lambda *given: operation(*given, **(kwargs or {})), wide)
+        gradcheck(lambda *tensors: operation(*tensors, **(kwargs or {})), wide)
     return {"test_schema": "SUCCESS", "test_autograd_registration": "SUCCESS"}

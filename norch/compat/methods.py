@@ -51,8 +51,8 @@ class MultiheadAttention:
         if attn_mask is None:
             return key_padding_mask, None if key_padding_mask is None else 1
         count, length, _ = query.shape
-        given = attn_mask.view(count if attn_mask.ndim == 3 else 1, -1, length, length)
-        merged = given.expand(count, self.num_heads, -1, -1)
+        mask = attn_mask.view(count if attn_mask.ndim == 3 else 1, -1, length, length)
+        merged = mask.expand(count, self.num_heads, -1, -1)
         if key_padding_mask is not None:
             merged = merged + key_padding_mask.view(count, 1, 1, length)
         return merged, 2
@@ -130,7 +130,7 @@ class GradScaler:
         by_device: dict[Any, list[Any]] = {}
         for grad in grads:
             by_device.setdefault(grad.device, []).append(grad)
-        found = {device: _found_inf(some) for device, some in by_device.items()}
+        found = {device: _found_inf(grads) for device, grads in by_device.items()}
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 

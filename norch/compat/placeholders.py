@@ -134,7 +134,7 @@ def placeholder(where: str, name: str) -> Any:
             return _resolved(reason[2:])
         if not reason and (value := _of_ancestors(where, name)) is not None:
             return value
-        return made(path, _left_out.reason(where, name) or listed.why, reason)
+        return placeholder_at(path, _left_out.reason(where, name) or listed.why, reason)
     if is_module(path):
         return imported(path)
     why = _left_out.reason(where, name)
@@ -146,11 +146,11 @@ def placeholder(where: str, name: str) -> Any:
     if listed.open == ANY or is_stand_in(where) or (listed.open == TYPES and is_type):
         if (value := _of_ancestors(where, name)) is not None:
             return value
-        return made(path, why or listed.why, "")
+        return placeholder_at(path, why or listed.why, "")
     if name in imported_names().get(where, ()):
         return _resolved(imported_names()[where][name])
     if name in private_names().get(where, ()):
-        return made(path, why or entry(where).why, "")
+        return placeholder_at(path, why or entry(where).why, "")
     raise LookupError(name)
 
 
@@ -215,7 +215,7 @@ def _resolved(path: str) -> Any:
 
 
 @cache
-def made(path: str, why: str, said: str) -> Any:
+def placeholder_at(path: str, why: str, said: str) -> Any:
     """A placeholder. said: the remark in placeholders.txt."""
     name = path.rpartition(".")[2]
     bare = name.strip("_")

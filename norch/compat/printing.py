@@ -31,7 +31,7 @@ PRINT_OPTS = _Options()
 
 def get_printoptions() -> dict[str, Any]:
     """The options, by the names of set_printoptions()."""
-    return {name: getattr(representation, own) for name, own in _NAMES.items()}
+    return {name: getattr(representation, attribute) for name, attribute in _NAMES.items()}
 
 
 @contextmanager

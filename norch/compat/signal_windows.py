@@ -30,8 +30,8 @@ def _window(name: str, formula: Callable[[Any, int], Any], M: int, sym: bool, op
     if dtype not in (norch.float32, norch.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     n = norch.arange(M, dtype=norch.float64)
-    made = n + 1 if M < 2 else formula(n, M - 1 if sym else M)
-    return made.to(device=device, dtype=dtype).requires_grad_(requires_grad)
+    window = n + 1 if M < 2 else formula(n, M - 1 if sym else M)
+    return window.to(device=device, dtype=dtype).requires_grad_(requires_grad)
 
 
 def _cosines(n: Any, last: int, weights: Iterable[float]) -> Any:

@@ -33,9 +33,9 @@ def _loss(name: str, *arguments: str) -> Any:
     signature = inspect.Signature([p.replace(default=0) if p.name == "reduction" else p for p in parameters])
 
     def loss(*args: Any, **kwargs: Any) -> Tensor:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        return function(**{**given.arguments, "reduction": REDUCTIONS[given.arguments["reduction"]]})
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return function(**{**bound.arguments, "reduction": REDUCTIONS[bound.arguments["reduction"]]})
 
     loss.__name__ = loss.__qualname__ = name
     loss.__signature__ = signature  # type: ignore[attr-defined]
@@ -281,8 +281,8 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None,
     pairs = None if range is None else list(zip(range[::2], range[1::2], strict=True))
     weights = None if weight is None else weight.detach().cpu().reshape(-1).numpy()
     counts, found = np.histogramdd(points.numpy(), edges, pairs, density, weights)
-    hist, *made = (norch.as_tensor(x, dtype=input.dtype) for x in (counts, *found))
-    return histogramdd_result(hist, tuple(made))
+    hist, *bounds = (norch.as_tensor(x, dtype=input.dtype) for x in (counts, *found))
+    return histogramdd_result(hist, tuple(bounds))
 
 
 def segment_reduce(

@@ -174,9 +174,9 @@ def set_state(module: Any, state: dict[str, Any]) -> None:
 
 def unexpected_arguments(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
     """Of Module.__init__()."""
-    what = f"takes 1 positional argument but {len(args) + 1} were given"
-    what = f"got an unexpected keyword argument {next(iter(kwargs))!r}" if kwargs else what
-    return TypeError(f"{type(module).__name__}.__init__() {what}")
+    message = f"takes 1 positional argument but {len(args) + 1} were given"
+    message = f"got an unexpected keyword argument {next(iter(kwargs))!r}" if kwargs else message
+    return TypeError(f"{type(module).__name__}.__init__() {message}")
 
 
 def whole_tree(module: Any) -> list[Any]:

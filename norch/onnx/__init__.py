@@ -312,7 +312,7 @@ def _traced(model: Any, inputs: _Inputs, sizes: dict[str, int]) -> tuple[Trace, 
         out = inputs.call(lambda args, kwargs: functional_call(model, state, args, kwargs), tensors)
         results = [x for x in tree_flatten(out)[0] if x is not None]
         _check_outputs(results)
-        return trace, [trace.given(x) for x in results], out
+        return trace, [trace.value_of(x) for x in results], out
 
 
 def _check_outputs(results: list[Any]) -> None:

@@ -116,7 +116,7 @@ class Trace(Level):
         become(into, samples, self)
         return into
 
-    def given(self, x: Any) -> Value:
+    def value_of(self, x: Any) -> Value:
         """The value of a tensor that a call or the program passes in."""
         if type(x) is not Batched:
             written = x._version_counter
@@ -150,11 +150,11 @@ class Trace(Level):
 
     def constant(self, x: Any) -> Any:
         """Wraps a plain tensor that the program has just made, so that later calls may write to it."""
-        return self.wrap(self.given(x))
+        return self.wrap(self.value_of(x))
 
     def _noted(self, x: Any) -> Any:
         if isinstance(x, Handle):
-            return self.given(x)
+            return self.value_of(x)
         if type(x) in (tuple, list):
             return tuple([self._noted(item) for item in x])
         return x

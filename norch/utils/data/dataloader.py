@@ -207,7 +207,7 @@ class DataLoader(Generic[T_co]):
             return self._resumed
         if self._position is not None:
             return self._position.state_dict()
-        return {"generators": states_of(generators_of(self)), "given": None}
+        return {"generators": states_of(generators_of(self)), "delivered": None}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continues at the position where state_dict() was called. ArgumentError for another loader's state."""
@@ -215,7 +215,7 @@ class DataLoader(Generic[T_co]):
         if len(states) != len(seeded) + 1:
             raise ArgumentError(f"DataLoader: the state of {len(states)} generators for a loader of {len(seeded) + 1}")
         self._position = self._resumed = None
-        if state_dict["given"] is None:  # between two epochs
+        if state_dict["delivered"] is None:  # between two epochs
             restore(seeded, states[1:])
         else:
             self._resumed = state_dict
@@ -276,10 +276,10 @@ class _Batches:
         position, (past,) = self.position, self.position.workers
         with streams_kept():
             if self.stream is None:
-                self.stream = Stream(self.recipe, position.seed, 0, 1, past["given"], past["state"])
+                self.stream = Stream(self.recipe, position.seed, 0, 1, past["delivered"], past["state"])
                 position.stream = self.stream
-            seed_all(mixed(position.seed, past["given"]))
-            return past["given"], self.stream.next_batch()
+            seed_all(mixed(position.seed, past["delivered"]))
+            return past["delivered"], self.stream.next_batch()
 
 
 publish(globals())

@@ -16,8 +16,8 @@ from .seeding import mixed
 class Position:
     """An epoch. generators: the states of the loader's generators at its start, the default one first.
 
-    given, beyond: the batches with numbers below given, and those in beyond, have been delivered. workers: for an
-    IterableDataset, the batches delivered by each worker and the state of its dataset.
+    delivered, beyond: the batches with numbers below `delivered`, and those in `beyond`, have been delivered. workers:
+    for an IterableDataset, the batches delivered by each worker and the state of its dataset.
     """
 
     def __init__(self, loader: Any, resumed: dict[str, Any] | None = None):
@@ -26,10 +26,10 @@ class Position:
         if resumed is not None:
             restore(sources, resumed["generators"])
         self.generators = states_of(sources)
-        self.given = resumed["given"] if resumed else 0
+        self.delivered = resumed["delivered"] if resumed else 0
         self.beyond = set(resumed["beyond"]) if resumed else set()
         count = max(1, loader.num_workers)
-        self.workers: list[dict[str, Any]] = [{"given": 0, "state": None} for _ in range(count)]
+        self.workers: list[dict[str, Any]] = [{"delivered": 0, "state": None} for _ in range(count)]
         self.iterable = loader._recipe.iterable
         self.warn_of, self.reported, self.yielded = loader._warn_of_length, loader._reported, 0
         if resumed and self.iterable:
@@ -38,7 +38,7 @@ class Position:
                     f"DataLoader: the state of an IterableDataset in {len(resumed['workers'])} processes cannot be "
                     f"resumed in {count}"
                 )
-            self.workers = [{key: worker[key] for key in ("given", "state")} for worker in resumed["workers"]]
+            self.workers = [{key: worker[key] for key in ("delivered", "state")} for worker in resumed["workers"]]
         self.stream: Any = None  # the Stream of this process; state_dict() asks it for its state
         recipe = loader._recipe
         source = loader.generator or default_generator
@@ -47,14 +47,14 @@ class Position:
         self.seed = mixed(*before)
         if not recipe.taker and source.__getstate__() == before:  # the sampler has not drawn from it yet
             source._reserve(1)
-        deque(islice(self.tasks, self.given), maxlen=0)
+        deque(islice(self.tasks, self.delivered), maxlen=0)
         if resumed is not None:  # a saved state
             restore([default_generator], [kept])
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
         """The numbers of the next batches, and their indices."""
-        for number, task in enumerate(self.tasks, self.given):
-            if number >= self.given and number not in self.beyond:  # not delivered before the state was saved
+        for number, task in enumerate(self.tasks, self.delivered):
+            if number >= self.delivered and number not in self.beyond:  # not delivered before the state was saved
                 yield number, task
 
     def note(self, number: int, state: Any = None) -> None:
@@ -64,17 +64,17 @@ class Position:
             if self.reported is not None and self.yielded > self.reported:
                 self.warn_of(self.yielded)
             worker = self.workers[number % len(self.workers)]
-            worker["given"] += 1
+            worker["delivered"] += 1
             worker["state"] = state
             return
         self.beyond.add(number)
-        while self.given in self.beyond:
-            self.beyond.remove(self.given)
-            self.given += 1
+        while self.delivered in self.beyond:
+            self.beyond.remove(self.delivered)
+            self.delivered += 1
 
     def state_dict(self) -> dict[str, Any]:
         """The state for __init__'s argument resumed."""
-        state = {"generators": self.generators, "given": self.given, "beyond": sorted(self.beyond)}
+        state = {"generators": self.generators, "delivered": self.delivered, "beyond": sorted(self.beyond)}
         if self.iterable:
             if self.stream is not None:
                 self.workers[0]["state"] = self.stream.state_dict()

@@ -75,7 +75,7 @@ class Outbox:
         self.reservations: dict[int, weakref.ref[Lease]] = {}
         self.free: list[int] = []
         self.dropped: list[int] = []  # blocks that the consumer may unmap
-        self.made = 0
+        self.created = 0
         self.wanted = 0  # bytes of the largest batch so far
         self.start()
         collate.stack_samples = self.stack
@@ -114,7 +114,7 @@ class Outbox:
                 break
             self._drop(number)
         else:
-            number, self.made = self.made, self.made + 1
+            number, self.created = self.created, self.created + 1
             self.blocks[number] = Block(-(-size // (64 << 10)) * (64 << 10))
         reservation = Lease(self.blocks[number])
         self.number, self.reservation, self.reservations[number] = number, reservation, weakref.ref(reservation)

@@ -126,7 +126,7 @@ class Pool:
         self.epochs += 1
         for worker, past in zip(self.workers, position.workers, strict=True):
             worker.waiting = 0
-            worker.tell((EPOCH, self.epochs, position.seed, past["given"], past["state"]))
+            worker.tell((EPOCH, self.epochs, position.seed, past["delivered"], past["state"]))
         return self.epochs
 
     def messages(self, seconds: float) -> list[tuple[Worker, Any]]:
@@ -188,7 +188,7 @@ class Epoch:
         self.results: dict[int, tuple[Worker, Any, Callable[[], Any]]] = {}
         self.waiting = 0  # batches that were requested but not delivered
         self.wanted = 0  # for an IterableDataset, the number of the next batch
-        self.asked = [past["given"] for past in position.workers]
+        self.asked = [past["delivered"] for past in position.workers]
         self.ended = [False] * len(position.workers)  # for an IterableDataset, whether each worker has finished
         self.tasks = position.numbered()
         self.exhausted = False
@@ -262,10 +262,10 @@ class Epoch:
         if not self.in_order:
             return next(iter(self.results))
         if not self.iterable:
-            self.wanted = self.position.given
+            self.wanted = self.position.delivered
         while self.iterable and self.wanted not in self.results:
             turn, worker = divmod(self.wanted, len(self.position.workers))
-            if turn >= self.position.workers[worker]["given"] and not self.ended[worker]:
+            if turn >= self.position.workers[worker]["delivered"] and not self.ended[worker]:
                 break
             self.wanted += 1
         return self.wanted if self.wanted in self.results else None
