@@ -9,18 +9,13 @@
  *   b  0 1 2 3                  y  0 1 2 3, where it lies        out[i] = f(x[i], y[i])
  *
  * Results pass a buffer likewise if they are strided, or too large for the cache (stream.h). For long formulas one loop
- * serves contiguous operands too, in pieces without packing: more copies would make the library 0.7 MB larger. IVDEP
+ * serves contiguous operands too, as a piece without packing: more copies would make the library 0.7 MB larger. IVDEP
  * asserts that an output either is an input or does not overlap it. */
 
-/* n elements of an operand from element `first` on, in place or packed into buffer, which a scalar fills only once. The
- * next ones are fetched meanwhile: while a long formula is computed, the processor does not see the loads behind it. */
+/* n elements of an operand from element `first` on, in place or packed into buffer, which a scalar fills only once. */
 static __attribute__((noinline)) const S *LOOP_NAME(packed)(S *buffer, const char *p, int64_t stride, int64_t first,
                                                             int64_t n) {
-    if (stride == sizeof(S)) {
-        const S *x = (const S *)(const void *)p + first;
-        for (int64_t i = 0; i < n; i += NR_LINE / (int64_t)sizeof(S)) __builtin_prefetch(x + n + i);
-        return x;
-    }
+    if (stride == sizeof(S)) return (const S *)(const void *)p + first;
     if (stride == 0 && first > 0) return buffer;
     p += first * stride;
     if (stride == 2 * sizeof(S)) { /* a constant stride, which compilers vectorise */
@@ -50,9 +45,12 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
     RS *out = (RS *)(void *)p[0], result[PACKED];
     S buffer[PACKED];
     const bool dense = s[0] == sizeof(RS) && !streams;
-    for (int64_t first = 0; first < n; first += PACKED) {
-        const int64_t some = n - first < PACKED ? n - first : PACKED;
-        const S *x = LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
+    const bool whole = dense && s[1] == sizeof(S) && !quick && !most;
+    const int64_t piece = whole ? n : PACKED;
+    for (int64_t first = 0; first < n; first += piece) {
+        const int64_t some = n - first < piece ? n - first : piece;
+        const S *x = s[1] == sizeof(S) ? (const S *)(const void *)p[1] + first
+                                       : LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
         if (most && p[0] == p[1] && x != buffer) x = memcpy(buffer, x, (size_t)some * sizeof(S)); /* it is read again */
         RS *to = dense ? out + first : result;
         const bool tested = quick && some >= WORTH_A_TEST;
@@ -101,8 +99,9 @@ INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool 
         return;
     }
     S buffer[2][PACKED];
-    for (int64_t first = 0; first < n; first += PACKED) {
-        const int64_t some = n - first < PACKED ? n - first : PACKED;
+    const int64_t piece = one_loop && whole ? n : PACKED;
+    for (int64_t first = 0; first < n; first += piece) {
+        const int64_t some = n - first < piece ? n - first : piece;
         const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, some);
         const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, some);
         RS *to = dense ? out + first : result;
