@@ -380,7 +380,7 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         return out
     if (type(exponent) is int or type(exponent) is float) and exponent in _POWERS:
         input = as_operand(input, "pow")
-        if input.dtype.kind in "fc":
+        if (kind := input.dtype.kind) == "c" or kind == "f" and exponent != 1:
             return _POWERS[exponent](input)
     if type(exponent) is bool and as_operand(input, "pow").dtype.kind == "b":
         return logical_or(input, not exponent)
@@ -393,7 +393,8 @@ def _one(x: Tensor) -> Tensor:
     return lib.norch_full_like(x, -1, 1.0, 1)
 
 
-_POWERS: dict[float, Any] = {0: _one, 2: square, 3: _cube, 0.5: _root, -1: _inverse}
+# Of complex numbers x ** 1 is x, which exp(log(x)) is but nearly; a power of floats by the kernel is exact there.
+_POWERS: dict[float, Any] = {0: _one, 1: lambda x: _sub(x, 0), 2: square, 3: _cube, 0.5: _root, -1: _inverse}
 
 
 def _legal_power(a: Operand, b: Operand) -> Any:

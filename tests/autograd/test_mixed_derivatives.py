@@ -209,6 +209,8 @@ POINTS: list[tuple[Callable[[Any], Any], float, float, float]] = [
     (lambda x: t(0.0) ** x, 0.0, 0.0, 0.0),
     (lambda x: t(0.0) ** x, 2.0, 0.0, 0.0),
     (lambda x: 0.0**x, 1.0, 0.0, 0.0),
+    (lambda x: 0.7**x, 1.0, 0.7 * np.log(0.7), 0.7 * np.log(0.7) ** 2),  # the number is not rounded to float32
+    (lambda x: norch.float_power(0.7, x), 1.0, 0.7 * np.log(0.7), 0.7 * np.log(0.7) ** 2),
     (lambda x: norch.atan2(x, t(0.0)), 0.0, 0.0, 0.0),
     (lambda x: norch.atan2(t(0.0), x), 0.0, 0.0, 0.0),
     (lambda x: norch.copysign(x, t(1.0)), 0.0, 0.0, 0.0),

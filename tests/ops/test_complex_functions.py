@@ -194,3 +194,14 @@ def test_layers_of_complex_numbers():
 def test_refuses_what_pytorch_refuses(call, message):
     with pytest.raises(TypeError, match=message):
         call(norch.ones(3, 3, dtype=norch.complex64))
+
+
+@pytest.mark.parametrize("power", [1, 1.0, 2, 3, 0, 0.5])
+def test_powers_by_numbers_are_exact(power):
+    """exp(power log(x)) is but near: (3j) ** 1 has a real part, and that of an infinite imaginary part is NaN."""
+    x = np.array([3j, -4j, 5 + 12j, -1.0, complex(0, np.inf), 0])
+    for way in (lambda m, x: x**power, lambda m, x: m.float_power(x, power)):
+        for kind in ("complex64", "complex128"):
+            mine, theirs = (way(m, m.tensor(x.tolist(), dtype=getattr(m, kind))) for m in (norch, torch))
+            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-7 if power == 0.5 else 0)
+    assert gradcheck(lambda x: x**power, norch.tensor(x[:3], requires_grad=True))

@@ -283,7 +283,8 @@ def float_power(input: Tensor, exponent: Operand) -> Tensor:
     """
     a, b = as_operand(input, "float_power"), as_operand(exponent, "float_power")
     wide = complex128 if a.is_complex() or b.is_complex() else float64
-    return rows._pow(a.to(wide), b.to(wide))
+    is_real = type(exponent) is int or type(exponent) is float  # of which pow() knows some powers
+    return rows.pow(a.to(wide), exponent if is_real else b.to(wide))
 
 
 @method(inplace=True, composed=True, out=True)
