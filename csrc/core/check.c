@@ -63,10 +63,10 @@ int32_t nr_check_shape(const char *op, int64_t ndim, const int64_t *shape) {
 int32_t nr_check_writable(const char *op, const norch_tensor *x) {
     for (int32_t i = 0; i < x->ndim && x->numel > 0; i++)
         if (x->shape[i] > 1 && x->strides[i] == 0) {
-            return nr_fail(
-                NORCH_ERROR_VALUE,
-                "%s: an expanded tensor %s has several elements in one place and cannot be written to; clone() it first",
-                op, nr_shape_of(x));
+            return nr_fail(NORCH_ERROR_VALUE,
+                           "%s: an expanded tensor %s has several elements in one place and cannot be written to; "
+                           "clone() it first",
+                           op, nr_shape_of(x));
         }
     return NORCH_OK;
 }

@@ -44,9 +44,9 @@ int64_t nr_level2_cache(void) {
 
 void nr_machine_memory(int64_t *memory, int64_t *swap) {
     MEMORYSTATUSEX found = {.dwLength = sizeof found};
-    const BOOL known = GlobalMemoryStatusEx(&found);
-    *memory = known ? (int64_t)found.ullTotalPhys : INT64_MAX;
-    *swap = known && found.ullTotalPageFile > found.ullTotalPhys
+    const BOOL succeeded = GlobalMemoryStatusEx(&found);
+    *memory = succeeded ? (int64_t)found.ullTotalPhys : INT64_MAX;
+    *swap = succeeded && found.ullTotalPageFile > found.ullTotalPhys
                 ? (int64_t)(found.ullTotalPageFile - found.ullTotalPhys) /* the first is the sum of both */
                 : 0;
 }

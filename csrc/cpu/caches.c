@@ -34,8 +34,8 @@ static int64_t find(void) {
 }
 
 int64_t nr_second_cache(void) {
-    static _Atomic int64_t known; /* every thread finds the same */
-    int64_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
-    if (bytes == 0) atomic_store_explicit(&known, bytes = find(), memory_order_relaxed);
+    static _Atomic int64_t cached_bytes; /* every thread finds the same */
+    int64_t bytes = atomic_load_explicit(&cached_bytes, memory_order_relaxed);
+    if (bytes == 0) atomic_store_explicit(&cached_bytes, bytes = find(), memory_order_relaxed);
     return bytes;
 }

@@ -3,16 +3,16 @@
 #define T REAL _Complex
 #define S T
 
-INLINE T NAMED(made)(REAL re, REAL im) {
+INLINE T NAMED(complex_of)(REAL re, REAL im) {
     T x;
     __real__ x = re;
     __imag__ x = im;
     return x;
 }
-#define made NAMED(made)
+#define complex_of NAMED(complex_of)
 
 INLINE T times(T a, T b) {
-    return made(real(a) * real(b) - imaginary(a) * imaginary(b), real(a) * imaginary(b) + imaginary(a) * real(b));
+    return complex_of(real(a) * real(b) - imaginary(a) * imaginary(b), real(a) * imaginary(b) + imaginary(a) * real(b));
 }
 
 /* Smith, "Algorithm 116: Complex division" (1962): the larger part of b divides first, so that no square overflows. */
@@ -22,7 +22,7 @@ INLINE T over(T a, T b) {
     const REAL x = turned ? imaginary(a) : real(a), y = turned ? real(a) : imaginary(a);
     const REAL ratio = zero ? 0 : small / large, scale = P(1) / (zero ? fabs(large) : large + small * ratio);
     const REAL re = (x + y * ratio) * scale, im = (y - x * ratio) * scale;
-    return made(re, turned ? -im : im);
+    return complex_of(re, turned ? -im : im);
 }
 
 INLINE T power(T a, T b) { return b == 0 ? C(1) : pow(a, b); }
@@ -30,14 +30,14 @@ INLINE T power(T a, T b) { return b == 0 ? C(1) : pow(a, b); }
 /* e^x - 1: the real part is (e^re - 1) cos(im) - 2 sin(im / 2)^2, exact near 0. */
 INLINE T expm1_complex(T x) {
     const REAL half = sin(imaginary(x) * P(0.5));
-    return made(expm1(real(x)) * cos(imaginary(x)) - P(2) * half * half, exp(real(x)) * sin(imaginary(x)));
+    return complex_of(expm1(real(x)) * cos(imaginary(x)) - P(2) * half * half, exp(real(x)) * sin(imaginary(x)));
 }
 
 /* log(1 + x): log|1 + x| is log1p(re (2 + re) + im^2) / 2, exact near 0. */
 INLINE T log1p_complex(T x) {
     const REAL re = real(x), im = imaginary(x), angle = atan2(im, P(1) + re);
-    if (fabs(x) >= P(0.5)) return made(log(hypot(P(1) + re, im)), angle);
-    return made(P(0.5) * log1p(re * (P(2) + re) + im * im), angle);
+    if (fabs(x) >= P(0.5)) return complex_of(log(hypot(P(1) + re, im)), angle);
+    return complex_of(P(0.5) * log1p(re * (P(2) + re) + im * im), angle);
 }
 
 /* log(e^a + e^b), by the one with the larger real part; two equal infinities are their own. */
@@ -82,4 +82,4 @@ static void NAMED(fill)(nr_kernel_rows kernels) {
 #undef T
 #undef S
 #undef INTEGER
-#undef made
+#undef complex_of

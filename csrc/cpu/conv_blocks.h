@@ -199,14 +199,14 @@ static int32_t NAME(input_as_layers)(const nr_call *call, NAME(adjoint) * s) {
     const nr_conv_plan *largest = &s->phase[0].plan;
     nr_image y = NAME(image_of)(1, p->out, p->result, halo), x = NAME(image_of)(1, p->in, largest->result, NULL);
     const int64_t plane = p->in * largest->result[0] * largest->result[1], x_bytes = nr_image_bytes(&x);
-    int64_t some = least(p->batch, greatest(1, TRANSPOSED_BYTES / (nr_image_bytes(&y) + x_bytes)));
-    const int64_t y_bytes = some * nr_image_bytes(&y);
+    int64_t samples = least(p->batch, greatest(1, TRANSPOSED_BYTES / (nr_image_bytes(&y) + x_bytes)));
+    const int64_t y_bytes = samples * nr_image_bytes(&y);
     const int64_t padded = x.blocks * LANES;
     const size_t bytes =
-        (size_t)(y_bytes + some * x_bytes) + (size_t)(packed + padded + (spread ? some * plane : 0)) * sizeof(T);
+        (size_t)(y_bytes + samples * x_bytes) + (size_t)(packed + padded + (spread ? samples * plane : 0)) * sizeof(T);
     char *scratch = nr_scratch(bytes);
     if (!scratch) return no_scratch(bytes);
-    T *at = (T *)(void *)(scratch + y_bytes + some * x_bytes);
+    T *at = (T *)(void *)(scratch + y_bytes + samples * x_bytes);
     for (int64_t i = 0; i < s->phases; i++) {
         const nr_conv_plan *q = &s->phase[i].plan;
         s->phase[i].packed = at;
@@ -218,23 +218,23 @@ static int32_t NAME(input_as_layers)(const nr_call *call, NAME(adjoint) * s) {
     nr_parallel(ceil_div(p->in, PANEL_COLS), NAME(pack_adjoint), s);
     int32_t status = NORCH_OK;
     const T *from = p->y;
-    for (int64_t left = p->batch; left > 0 && status == NORCH_OK; left -= some) {
-        some = least(some, left);
+    for (int64_t left = p->batch; left > 0 && status == NORCH_OK; left -= samples) {
+        samples = least(samples, left);
         for (int64_t i = 0; i < s->phases && status == NORCH_OK; i++) {
             nr_conv_plan *q = &s->phase[i].plan;
-            x = NAME(image_of)(some, p->in, q->result, NULL);
+            x = NAME(image_of)(samples, p->in, q->result, NULL);
             x.data = scratch + y_bytes;
-            y.batch = q->batch = some;
+            y.batch = q->batch = samples;
             y.data = scratch;
             nr_layer layer = {.call = *call, .x = &y, .y = &x, .packed = s->phase[i].packed};
             layer.call.op = NR_CONV_FORWARD;
             layer.call.plan = q;
             s->now = &s->phase[i];
             status = NAME(run_alone)(&layer, i == 0 ? from : NULL, bias, spread ? at : s->x);
-            if (spread && status == NORCH_OK) nr_parallel(some * p->in, NAME(spread_plane), s);
+            if (spread && status == NORCH_OK) nr_parallel(samples * p->in, NAME(spread_plane), s);
         }
-        from += some * p->out * p->result[0] * p->result[1];
-        s->x += some * p->in * p->size[0] * p->size[1];
+        from += samples * p->out * p->result[0] * p->result[1];
+        s->x += samples * p->in * p->size[0] * p->size[1];
     }
     nr_scratch_free(scratch, bytes);
     return status;

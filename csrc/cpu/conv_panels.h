@@ -64,8 +64,8 @@ static void NAME(deal_columns)(void *context, int64_t task) {
             const T *from = s->a + q * s->a_col + first;
             T *to = s->packed + t * s->apart + q * TILE_ROWS;
             for (int64_t i = 0; i < rows; i += LANES) {
-                const int some = (int)least(LANES, rows - i);
-                NAME(store_part)(to + i, some, NAME(load_part)(from + i, some));
+                const int lanes = (int)least(LANES, rows - i);
+                NAME(store_part)(to + i, lanes, NAME(load_part)(from + i, lanes));
             }
         }
 }

@@ -133,27 +133,27 @@ static void convert_row(const job *j, char *to, const char *from, int64_t n) {
     const int32_t wide_from = nr_wide(j->from_dtype), wide_to = nr_wide(j->dtype);
     const int64_t wide_step[2] = {NR_WIDE, 0};
     uint32_t widened[NR_PIECE], converted[NR_PIECE];
-    for (int64_t some; n > 0; n -= some, to += some * j->to_step[0], from += some * j->from_step[0]) {
-        some = n < NR_PIECE ? n : NR_PIECE;
+    for (int64_t count; n > 0; n -= count, to += count * j->to_step[0], from += count * j->from_step[0]) {
+        count = n < NR_PIECE ? n : NR_PIECE;
         const char *x = from;
         int64_t step[2] = {j->from_step[0], 0};
         if (wide_from != j->from_dtype) {
             bool last = wide_from == j->dtype;
-            nr_widen[j->from_dtype](last ? to : (char *)widened, last ? j->to_step[0] : NR_WIDE, x, step[0], some);
+            nr_widen[j->from_dtype](last ? to : (char *)widened, last ? j->to_step[0] : NR_WIDE, x, step[0], count);
             if (last) continue;
             x = (const char *)widened;
             step[0] = NR_WIDE;
         }
         if (wide_to == j->dtype) {
-            nr_conversions[wide_from][wide_to](to, j->to_step, x, step, some, 1);
+            nr_conversions[wide_from][wide_to](to, j->to_step, x, step, count, 1);
             continue;
         }
         if (wide_from != wide_to) {
-            nr_conversions[wide_from][wide_to]((char *)converted, wide_step, x, step, some, 1);
+            nr_conversions[wide_from][wide_to]((char *)converted, wide_step, x, step, count, 1);
             x = (const char *)converted;
             step[0] = NR_WIDE;
         }
-        nr_narrow[j->dtype](to, j->to_step[0], x, step[0], some);
+        nr_narrow[j->dtype](to, j->to_step[0], x, step[0], count);
     }
 }
 
@@ -165,13 +165,13 @@ static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const c
     const int64_t buffer_step[2] = {j->element, wide * j->element};
     for (int64_t row = 0; row < n1; row += high)
         for (int64_t first = 0; first < n0; first += wide) {
-            const int64_t some = n0 - first < wide ? n0 - first : wide, rows = n1 - row < high ? n1 - row : high;
+            const int64_t width = n0 - first < wide ? n0 - first : wide, rows = n1 - row < high ? n1 - row : high;
             const char *x = from + row * j->from_step[1] + first * j->from_step[0];
             char *y = to + row * j->to_step[1] + first * j->element;
-            if (j->move) j->move(buffer, buffer_step, x, j->from_step, some, rows);
+            if (j->move) j->move(buffer, buffer_step, x, j->from_step, width, rows);
             for (int64_t i = 0; i < rows; i++)
                 nr_stream(y + i * j->to_step[1], j->move ? buffer + i * buffer_step[1] : x,
-                          (size_t)(some * j->element));
+                          (size_t)(width * j->element));
         }
     nr_stream_end();
 }
@@ -180,9 +180,9 @@ static void stream_block(const job *j, int64_t n0, int64_t n1, char *to, const c
  * modulo a page, except for short copies: so long ones are split. */
 static void copy_row(char *to, const char *from, size_t n) {
     const size_t behind = ((uintptr_t)to - (uintptr_t)from) % 4096, most = behind > 0 && behind < 16 ? 2048 : n;
-    for (size_t some; n > 0; n -= some, to += some, from += some) {
-        some = n < most ? n : most;
-        memcpy(to, from, some);
+    for (size_t bytes; n > 0; n -= bytes, to += bytes, from += bytes) {
+        bytes = n < most ? n : most;
+        memcpy(to, from, bytes);
     }
 }
 
@@ -281,6 +281,41 @@ static void convert_number(const job *j, char *to) {
     }
 }
 
+/* How the rows of a block are moved: converted, or by the element's size and the steps. */
+static void choose_move(job *j) {
+    const bool converts = j->dtype != j->from_dtype;
+    const int64_t element = j->element;
+    j->narrow = converts && (nr_is_narrow(j->dtype) || nr_is_narrow(j->from_dtype));
+    if (converts)
+        j->move = nr_conversions[j->from_dtype][j->dtype]; /* none where one is narrow */
+    else if (j->to_step[0] != element)
+        j->move = move_of(MOVE, element);
+    else if (j->turned)
+        j->move = move_of(j->from_step[1] == element ? TURN : MOVE, element);
+    else if (j->from_step[0] == 0)
+        j->move = move_of(FILL, element);
+    else if (j->from_step[0] == element)
+        j->move = j->size[0] * element <= SHORT ? move_short : NULL;
+    else
+        j->move = move_of(MOVE, element);
+}
+
+/* Cuts the nest into blocks of the two innermost dimensions, squares for a transposing copy, and these into chunks. */
+static void cut_into_blocks(job *j) {
+    for (int32_t d = 2; d < j->ndim; d++) j->block[d] = 1;
+    j->block[0] = j->turned ? SQUARE : BLOCK;
+    if (j->block[0] > j->size[0]) j->block[0] = j->size[0];
+    j->block[1] = j->turned ? SQUARE : BLOCK / j->block[0];
+    if (j->block[1] > j->size[1]) j->block[1] = j->size[1];
+    j->blocks = 1;
+    for (int32_t d = 0; d < j->ndim; d++) {
+        j->count[d] = (j->size[d] + j->block[d] - 1) / j->block[d];
+        j->blocks *= j->count[d];
+    }
+    j->per_chunk = CHUNK / (j->block[0] * j->block[1]);
+    if (j->per_chunk < 1) j->per_chunk = 1;
+}
+
 int32_t nr_run_copy(const nr_call *call) {
     const nr_plan *plan = call->plan;
     if (plan->numel == 0) return NORCH_OK;
@@ -310,38 +345,12 @@ int32_t nr_run_copy(const nr_call *call) {
     if (turned > 1) swap_dims(&j, 1, turned);
     j.turned = turned != 0;
 
-    const bool converts = j.dtype != j.from_dtype;
-    j.narrow = converts && (nr_is_narrow(j.dtype) || nr_is_narrow(j.from_dtype));
-    if (converts)
-        j.move = nr_conversions[j.from_dtype][j.dtype]; /* none where one is narrow */
-    else if (j.to_step[0] != element)
-        j.move = move_of(MOVE, element);
-    else if (turned)
-        j.move = move_of(j.from_step[1] == element ? TURN : MOVE, element);
-    else if (j.from_step[0] == 0)
-        j.move = move_of(FILL, element);
-    else if (j.from_step[0] == element)
-        j.move = j.size[0] * element <= SHORT ? move_short : NULL;
-    else
-        j.move = move_of(MOVE, element);
-
+    choose_move(&j);
     int64_t apart = 0;
     for (int32_t d = 1; d < j.ndim; d++) apart |= j.to_step[d];
     j.streams =
         !j.narrow && j.to_step[0] == element && j.from_step[0] != 0 && nr_streams(j.to, plan->numel * element, apart);
-
-    for (int32_t d = 2; d < j.ndim; d++) j.block[d] = 1;
-    j.block[0] = turned ? SQUARE : BLOCK;
-    if (j.block[0] > j.size[0]) j.block[0] = j.size[0];
-    j.block[1] = turned ? SQUARE : BLOCK / j.block[0];
-    if (j.block[1] > j.size[1]) j.block[1] = j.size[1];
-    j.blocks = 1;
-    for (int32_t d = 0; d < j.ndim; d++) {
-        j.count[d] = (j.size[d] + j.block[d] - 1) / j.block[d];
-        j.blocks *= j.count[d];
-    }
-    j.per_chunk = CHUNK / (j.block[0] * j.block[1]);
-    if (j.per_chunk < 1) j.per_chunk = 1;
+    cut_into_blocks(&j);
     nr_parallel((j.blocks + j.per_chunk - 1) / j.per_chunk, run_chunk, &j);
     return NORCH_OK;
 }

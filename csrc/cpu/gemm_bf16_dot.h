@@ -19,10 +19,10 @@ BF16 static void bf16_pack(int width, bf16_both *to, int64_t k, const bf16_bits 
     if (lane == 1) {
         for (int64_t p = 0; p < k; p += 2, from += 2 * step, to += width)
             for (int i = 0; i < width; i += LANES_OF_PAIRS) {
-                const __mmask16 given = (__mmask16)bf16_first(least(lanes - i, LANES_OF_PAIRS));
+                const __mmask16 mask = (__mmask16)bf16_first(least(lanes - i, LANES_OF_PAIRS));
                 const __mmask16 written = (__mmask16)bf16_first(least(width - i, LANES_OF_PAIRS));
-                const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(given, from + i));
-                const __mmask16 second = p + 1 < k ? given : 0;
+                const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from + i));
+                const __mmask16 second = p + 1 < k ? mask : 0;
                 const __m512i high =
                     _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(second, from + i + (p + 1 < k ? step : 0)));
                 _mm512_mask_storeu_epi32(to + i, written, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
@@ -40,15 +40,15 @@ BF16 static void bf16_pack(int width, bf16_both *to, int64_t k, const bf16_bits 
 
 /* The bias of `count` columns. bias_step 0: one number for all columns. */
 BF16 INLINE __m512 bf16_bias(const bf16_bits *bias, int64_t bias_step, int64_t count) {
-    const __mmask16 given = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
-    const __m256i values = bias_step ? _mm256_maskz_loadu_epi16(given, bias) : _mm256_set1_epi16((short)*bias);
+    const __mmask16 mask = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
+    const __m256i values = bias_step ? _mm256_maskz_loadu_epi16(mask, bias) : _mm256_set1_epi16((short)*bias);
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(values), 16));
 }
 
 /* Stores `count` sums as bfloat16. */
 BF16 INLINE void bf16_store(bf16_bits *to, __m512 sum, int64_t count) {
-    const __mmask16 given = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
-    _mm256_mask_storeu_epi16(to, given, (__m256i)_mm512_cvtneps_pbh(sum));
+    const __mmask16 mask = (__mmask16)bf16_first(least(count, LANES_OF_PAIRS));
+    _mm256_mask_storeu_epi16(to, mask, (__m256i)_mm512_cvtneps_pbh(sum));
 }
 
 /* rows x cols of C; a and b: panels of pairs. rows and vectors are constants wherever this is inlined. */
@@ -96,11 +96,11 @@ BF16 INLINE void bf16_dot(int rows, int cols, const product *p, const bf16_bits 
     __m512 sum[BF16_DOT_ROWS][4];
     UNROLL for (int r = 0; r < rows; r++) { UNROLL for (int s = 0; s < cols; s++) sum[r][s] = _mm512_setzero_ps(); }
     for (int64_t q = 0; q < p->k; q += 32) {
-        const __mmask32 given = bf16_first(p->k - q);
+        const __mmask32 mask = bf16_first(p->k - q);
         __m512bh row[BF16_DOT_ROWS];
-        UNROLL for (int r = 0; r < rows; r++) row[r] = (__m512bh)_mm512_maskz_loadu_epi16(given, a + r * p->a_row + q);
+        UNROLL for (int r = 0; r < rows; r++) row[r] = (__m512bh)_mm512_maskz_loadu_epi16(mask, a + r * p->a_row + q);
         UNROLL for (int s = 0; s < cols; s++) {
-            const __m512bh col = (__m512bh)_mm512_maskz_loadu_epi16(given, b + s * p->b_col + q);
+            const __m512bh col = (__m512bh)_mm512_maskz_loadu_epi16(mask, b + s * p->b_col + q);
             UNROLL for (int r = 0; r < rows; r++) sum[r][s] = _mm512_dpbf16_ps(sum[r][s], row[r], col);
         }
     }
@@ -165,23 +165,23 @@ BF16 static bool bf16_row(const product *p, bool transposed, int64_t i0, int64_t
             }
             const int64_t rows = p->k - q;
             for (int64_t j = 0; j < cols; j += LANES_OF_PAIRS) {
-                const __mmask16 given = (__mmask16)bf16_first(least(cols - j, LANES_OF_PAIRS));
-                __m512 total = _mm512_maskz_loadu_ps(given, sum + j);
+                const __mmask16 mask = (__mmask16)bf16_first(least(cols - j, LANES_OF_PAIRS));
+                __m512 total = _mm512_maskz_loadu_ps(mask, sum + j);
                 UNROLL for (int h = 0; h < 4; h++) {
                     const bf16_bits *row = b + (2 * h < rows ? 2 * h : 0) * p->b_row + j;
                     const bf16_bits *next = b + (2 * h + 1 < rows ? 2 * h + 1 : 0) * p->b_row + j;
-                    const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(given, row));
-                    const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(given, next));
+                    const __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, row));
+                    const __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, next));
                     const __m512i pairs = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
                     total = _mm512_dpbf16_ps(total, x[h], (__m512bh)pairs);
                 }
-                _mm512_mask_storeu_ps(sum + j, given, total);
+                _mm512_mask_storeu_ps(sum + j, mask, total);
             }
         }
         for (int64_t j = 0; j < cols; j += LANES_OF_PAIRS) {
             const int64_t at = from + j;
-            const __mmask16 given = (__mmask16)bf16_first(least(cols - j, LANES_OF_PAIRS));
-            __m512 total = _mm512_maskz_loadu_ps(given, sum + j);
+            const __mmask16 mask = (__mmask16)bf16_first(least(cols - j, LANES_OF_PAIRS));
+            __m512 total = _mm512_maskz_loadu_ps(mask, sum + j);
             if (bias) total = _mm512_add_ps(total, bf16_bias(bias + at * p->bias_step, p->bias_step, cols - j));
             bf16_store((bf16_bits *)p->c + at, total, cols - j);
         }

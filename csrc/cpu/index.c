@@ -53,7 +53,7 @@ static __attribute__((noinline)) bool checked(const nr_index_plan *plan, int64_t
         }
     else
         for (int64_t i = 0; i < n; i++, index += step) {
-            const int64_t given = *(const int64_t *)index, at = given + (given >> 63 & wrap);
+            const int64_t number = *(const int64_t *)index, at = number + (number >> 63 & wrap);
             wrong |= at | (below - 1 - at);
             to[i] = at;
         }
@@ -82,7 +82,7 @@ static bool offsets(const nr_index_plan *plan, char *dense, const char *index, c
     if (!sums && axis_step == 1 && *step[0] == sizeof(int64_t)) /* perhaps the index itself */
         return checked(plan, (int64_t *)dense, index, *step[1], n);
     for (int64_t i = 0; i < n; i++, index += *step[1], before += *step[2], dense += *step[0]) {
-        const int64_t given = *(const int64_t *)index, at = given + (given >> 63 & wrap);
+        const int64_t number = *(const int64_t *)index, at = number + (number >> 63 & wrap);
         wrong |= at | (below - 1 - at);
         *(int64_t *)dense = (sums ? *(const int64_t *)before : 0) + at * axis_step;
     }
@@ -95,10 +95,10 @@ static bool gather_row(const nr_index_plan *plan, row_kernel kernel, char *dense
     const int64_t step = plan->nest.stride[1][0], piece = step ? PIECE : n;
     int64_t at[PIECE];
     for (int64_t first = 0; first < n; first += piece) {
-        const int64_t some = n - first < piece ? n - first : piece;
-        if (!checked(plan, at, index + first * step, step, step ? some : 1) ||
+        const int64_t count = n - first < piece ? n - first : piece;
+        if (!checked(plan, at, index + first * step, step, step ? count : 1) ||
             !kernel(plan, dense + first * plan->nest.stride[0][0], (const char *)at, step ? (int64_t)sizeof *at : 0,
-                    target + first * plan->nest.stride[2][0], some))
+                    target + first * plan->nest.stride[2][0], count))
             return false;
     }
     return true;

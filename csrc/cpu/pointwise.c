@@ -47,18 +47,18 @@ static void run_narrow(const job *j, int64_t n, char *const *from, const int64_t
     int64_t step[NR_MAX_OPERANDS];
     const bool narrows = row->result != NR_TRUTH;
     for (int64_t first = 0; first < n; first += NR_PIECE) {
-        const int64_t some = n - first < NR_PIECE ? n - first : NR_PIECE;
+        const int64_t count = n - first < NR_PIECE ? n - first : NR_PIECE;
         for (int o = 0; o < j->plan->operands; o++) {
             data[o] = from[o] + first * stride[o];
             step[o] = stride[o];
             bool as_it_is = o == 0 ? !narrows : (o == 1 && row->form == NR_CHOICE) || nr_in_plan(j->plan, o);
             if (as_it_is) continue;
             step[o] = o > 0 && stride[o] == 0 ? 0 : NR_WIDE;
-            if (o > 0) nr_widen[j->dtype]((char *)wide[o], NR_WIDE, data[o], stride[o], step[o] ? some : 1);
+            if (o > 0) nr_widen[j->dtype]((char *)wide[o], NR_WIDE, data[o], stride[o], step[o] ? count : 1);
             data[o] = (char *)wide[o];
         }
-        j->kernel(some, data, step, false);
-        if (narrows) nr_narrow[j->dtype](from[0] + first * stride[0], stride[0], data[0], NR_WIDE, some);
+        j->kernel(count, data, step, false);
+        if (narrows) nr_narrow[j->dtype](from[0] + first * stride[0], stride[0], data[0], NR_WIDE, count);
     }
 }
 
@@ -77,18 +77,18 @@ static void run_together(const job *j, int64_t rows, int64_t n, char **row, cons
     char buffer[NR_MAX_OPERANDS][BUFFERED * sizeof(int64_t) + NR_FILL_BYTES], *data[NR_MAX_OPERANDS];
     int64_t dense[NR_MAX_OPERANDS];
     bool begun = false;
-    for (int64_t some; rows > 0; rows -= some, begun = true) {
-        some = rows < j->together ? rows : j->together;
+    for (int64_t together; rows > 0; rows -= together, begun = true) {
+        together = rows < j->together ? rows : j->together;
         for (int o = 0; o < j->plan->operands; o++) {
             data[o] = j->kind[o] == FOLLOWS ? row[o] : buffer[o];
             dense[o] = j->kind[o] == FOLLOWS ? stride[o] : j->size[o];
-            if (j->kind[o] == ONE_NUMBER) nr_fill_rows(buffer[o], row[o], step[o][1], n, some, j->size[o]);
+            if (j->kind[o] == ONE_NUMBER) nr_fill_rows(buffer[o], row[o], step[o][1], n, together, j->size[o]);
             if (j->kind[o] == THE_SAME && !begun)
-                for (int64_t r = 0; r < some; r++)
+                for (int64_t r = 0; r < together; r++)
                     memcpy(buffer[o] + r * n * j->size[o], row[o], (size_t)(n * j->size[o]));
-            row[o] += some * step[o][1];
+            row[o] += together * step[o][1];
         }
-        run(j, some * n, data, dense);
+        run(j, together * n, data, dense);
     }
 }
 

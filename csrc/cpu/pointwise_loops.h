@@ -48,24 +48,25 @@ INLINE void LOOP_NAME(unary)(int64_t n, char *const *p, const int64_t *s, bool s
     const bool whole = dense && s[1] == sizeof(S) && !quick && !most;
     const int64_t piece = whole ? n : PACKED;
     for (int64_t first = 0; first < n; first += piece) {
-        const int64_t some = n - first < piece ? n - first : piece;
+        const int64_t count = n - first < piece ? n - first : piece;
         const S *x = s[1] == sizeof(S) ? (const S *)(const void *)p[1] + first
-                                       : LOOP_NAME(packed)(buffer, p[1], s[1], first, some);
-        if (most && p[0] == p[1] && x != buffer) x = memcpy(buffer, x, (size_t)some * sizeof(S)); /* it is read again */
+                                       : LOOP_NAME(packed)(buffer, p[1], s[1], first, count);
+        if (most && p[0] == p[1] && x != buffer)
+            x = memcpy(buffer, x, (size_t)count * sizeof(S)); /* it is read again */
         RS *to = dense ? out + first : result;
-        const bool tested = quick && some >= WORTH_A_TEST;
+        const bool tested = quick && count >= WORTH_A_TEST;
         INTEGER signs = tested ? 0 : -1;
         if (tested)
-            for (int64_t i = 0; i < some; i++) signs |= hard((T)x[i]);
+            for (int64_t i = 0; i < count; i++) signs |= hard((T)x[i]);
         if (tested && signs >= 0)
-            IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)quick((T)x[i]);
+            IVDEP for (int64_t i = 0; i < count; i++) to[i] = (RS)quick((T)x[i]);
         else if (most) {
-            IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)most((T)x[i]);
-            for (int64_t i = 0; i < some; i++)
+            IVDEP for (int64_t i = 0; i < count; i++) to[i] = (RS)most((T)x[i]);
+            for (int64_t i = 0; i < count; i++)
                 if (to[i] != to[i]) to[i] = (RS)rest((T)x[i]);
         } else
-            IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i]);
-        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
+            IVDEP for (int64_t i = 0; i < count; i++) to[i] = f((T)x[i]);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], count);
     }
 }
 
@@ -101,18 +102,18 @@ INLINE void LOOP_NAME(binary)(int64_t n, char *const *p, const int64_t *s, bool 
     S buffer[2][PACKED];
     const int64_t piece = one_loop && whole ? n : PACKED;
     for (int64_t first = 0; first < n; first += piece) {
-        const int64_t some = n - first < piece ? n - first : piece;
-        const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, some);
-        const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, some);
+        const int64_t count = n - first < piece ? n - first : piece;
+        const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, count);
+        const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, count);
         RS *to = dense ? out + first : result;
         INTEGER signs = quick ? 0 : -1; /* an integer as wide as T: a bool would be converted for each element */
         if (quick)
-            for (int64_t i = 0; i < some; i++) signs |= easy((T)x[i], (T)y[i]) ? 0 : -1;
+            for (int64_t i = 0; i < count; i++) signs |= easy((T)x[i], (T)y[i]) ? 0 : -1;
         if (signs >= 0)
-            IVDEP for (int64_t i = 0; i < some; i++) to[i] = (RS)quick((T)x[i], (T)y[i]);
+            IVDEP for (int64_t i = 0; i < count; i++) to[i] = (RS)quick((T)x[i], (T)y[i]);
         else
-            IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i]);
-        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
+            IVDEP for (int64_t i = 0; i < count; i++) to[i] = f((T)x[i], (T)y[i]);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], count);
     }
 }
 
@@ -140,13 +141,13 @@ INLINE void LOOP_NAME(ternary)(int64_t n, char *const *p, const int64_t *s, bool
     }
     S buffer[3][PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
-        const int64_t some = n - first < PACKED ? n - first : PACKED;
-        const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, some);
-        const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, some);
-        const S *z = LOOP_NAME(packed)(buffer[2], p[3], s[3], first, some);
+        const int64_t count = n - first < PACKED ? n - first : PACKED;
+        const S *x = LOOP_NAME(packed)(buffer[0], p[1], s[1], first, count);
+        const S *y = LOOP_NAME(packed)(buffer[1], p[2], s[2], first, count);
+        const S *z = LOOP_NAME(packed)(buffer[2], p[3], s[3], first, count);
         RS *to = dense ? out + first : result;
-        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f((T)x[i], (T)y[i], (T)z[i]);
-        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
+        IVDEP for (int64_t i = 0; i < count; i++) to[i] = f((T)x[i], (T)y[i], (T)z[i]);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], count);
     }
 }
 
@@ -157,17 +158,17 @@ INLINE void LOOP_NAME(choice)(int64_t n, char *const *p, const int64_t *s, bool 
     S buffer[2][PACKED];
     uint8_t truths[PACKED];
     for (int64_t first = 0; first < n; first += PACKED) {
-        const int64_t some = n - first < PACKED ? n - first : PACKED;
+        const int64_t count = n - first < PACKED ? n - first : PACKED;
         const uint8_t *a = (const uint8_t *)p[1] + first;
-        const S *x = LOOP_NAME(packed)(buffer[0], p[2], s[2], first, some);
-        const S *y = LOOP_NAME(packed)(buffer[1], p[3], s[3], first, some);
+        const S *x = LOOP_NAME(packed)(buffer[0], p[2], s[2], first, count);
+        const S *y = LOOP_NAME(packed)(buffer[1], p[3], s[3], first, count);
         if (s[1] != 1) {
             a = truths;
-            for (int64_t i = 0; i < some; i++) truths[i] = *((const uint8_t *)p[1] + (first + i) * s[1]);
+            for (int64_t i = 0; i < count; i++) truths[i] = *((const uint8_t *)p[1] + (first + i) * s[1]);
         }
         RS *to = dense ? out + first : result;
-        IVDEP for (int64_t i = 0; i < some; i++) to[i] = f(a[i] != 0, (T)x[i], (T)y[i]);
-        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], some);
+        IVDEP for (int64_t i = 0; i < count; i++) to[i] = f(a[i] != 0, (T)x[i], (T)y[i]);
+        if (to == result) LOOP_NAME(put)(result, p[0] + first * s[0], s[0], count);
     }
 }
 #undef LOOP_NAME

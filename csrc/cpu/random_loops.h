@@ -7,10 +7,10 @@ static void OF_DTYPE(draw)(const nr_random_plan *plan, int32_t kind, int64_t fir
                            const uint32_t *restrict words) {
     T *restrict out = (T *)plan->out + first;
     if (kind == NR_NORMAL) { /* made in twos, and n kept */
-        T made[WORDS * sizeof(float) / sizeof(T)];
+        T pairs[WORDS * sizeof(float) / sizeof(T)];
         for (int64_t i = 0; i < (n + 1) / 2; i++)
-            _Generic((T)0, float: normals_of, double: wide_normals_of)(words + sizeof(T) / 2 * i, made + 2 * i);
-        memcpy(out, made, (size_t)n * sizeof(T));
+            _Generic((T)0, float: normals_of, double: wide_normals_of)(words + sizeof(T) / 2 * i, pairs + 2 * i);
+        memcpy(out, pairs, (size_t)n * sizeof(T));
     } else if (kind == NR_DROPOUT) {
         const T *restrict x = (const T *)plan->x + first, least = (T)plan->least, scale = (T)plan->scale;
         uint8_t *restrict mask = plan->mask + first;

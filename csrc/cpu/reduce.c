@@ -104,10 +104,10 @@ static void run_elements(const job *j, char *states, const char *x, int64_t n, i
     }
     uint64_t packed[NR_PIECE];
     for (int64_t o = 0; o < outputs; o++, x += x_step, states += j->ops->state_size)
-        for (int64_t some, first = 0; first < n; first += some) {
-            some = n - first < NR_PIECE ? n - first : NR_PIECE;
-            j->pack((char *)packed, j->size, x + first * stride, stride, some);
-            j->ops->run(states, (const char *)packed, some, j->size, position + first, 1, 0);
+        for (int64_t count, first = 0; first < n; first += count) {
+            count = n - first < NR_PIECE ? n - first : NR_PIECE;
+            j->pack((char *)packed, j->size, x + first * stride, stride, count);
+            j->ops->run(states, (const char *)packed, count, j->size, position + first, 1, 0);
         }
 }
 
@@ -559,8 +559,8 @@ void nr_reduce_join(const nr_call *call, char *states) {
     const int64_t leaves = (j.plan->count + NR_REDUCE_LEAF - 1) / NR_REDUCE_LEAF;
     const int64_t in_part = j.parts > 1 ? j.part_size / NR_REDUCE_LEAF : leaves;
     for (int64_t first = 0; first < leaves; first += in_part) {
-        const int64_t some = leaves - first < in_part ? leaves - first : in_part;
-        char *part = join_leaves(&j, states + first * j.ops->state_size, some);
+        const int64_t count = leaves - first < in_part ? leaves - first : in_part;
+        char *part = join_leaves(&j, states + first * j.ops->state_size, count);
         if (first > 0) j.ops->merge(states, part, 1);
     }
     char *out = j.plan->kept.data[0];

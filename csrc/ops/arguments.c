@@ -1,12 +1,12 @@
 /* arguments: argument checks that several families share. csrc/core/check.c has those that all operations share. */
 #include "ops.h"
 
-int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
+int32_t nr_check_written(const char *op, const char *role, const norch_tensor *written, const norch_tensor *x,
                          int32_t ndim, const int64_t *shape) {
     NR_TRY(nr_check_tensor(op, written));
     if (written->dtype == x->dtype && nr_same_shape(written->ndim, written->shape, ndim, shape))
         return nr_check_same_device(op, x, written);
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit into shape %s; dtypes %s and %s", op, what,
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit into shape %s; dtypes %s and %s", op, role,
                    nr_shape_text(ndim, shape), nr_shape_of(written), nr_dtypes[x->dtype].name,
                    nr_dtypes[written->dtype].name);
 }
@@ -17,7 +17,7 @@ int32_t nr_check_full_float(const char *op, const norch_tensor *x) {
                    nr_dtypes[x->dtype].name);
 }
 
-int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given) {
-    if (given == wanted) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_VALUE, "%s: expected %lld integers, got %lld", op, (long long)wanted, (long long)given);
+int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t count) {
+    if (count == wanted) return NORCH_OK;
+    return nr_fail(NORCH_ERROR_VALUE, "%s: expected %lld integers, got %lld", op, (long long)wanted, (long long)count);
 }

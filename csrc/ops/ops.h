@@ -10,12 +10,12 @@
 
 /* arguments */
 /* An output has this shape, and the dtype and device of x. */
-int32_t nr_check_written(const char *op, const char *what, const norch_tensor *written, const norch_tensor *x,
+int32_t nr_check_written(const char *op, const char *role, const norch_tensor *written, const norch_tensor *x,
                          int32_t ndim, const int64_t *shape);
 /* float32 or float64: for families without kernels for other dtypes. */
 int32_t nr_check_full_float(const char *op, const norch_tensor *x);
 /* A list of integers has the expected length. */
-int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t given);
+int32_t nr_check_numbers(const char *op, int64_t wanted, int64_t count);
 
 /* pointwise */
 /* Sets *result to whether every element of x is non-zero. */

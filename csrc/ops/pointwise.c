@@ -21,9 +21,9 @@ typedef struct state {
     int64_t shape[NORCH_MAX_DIMS]; /* all inputs, broadcast */
     bool mixed;                    /* some input differs from the result in shape, dtype or device */
     const norch_tensor *ready[MAX_INPUTS];
-    norch_tensor *made[MAX_INPUTS]; /* new tensors among the ready inputs, to be released; or NULL */
-    bool converted[MAX_INPUTS];     /* a scalar that is converted inside the plan */
-    bool elsewhere;                 /* the result is not on the CPU */
+    norch_tensor *temporary[MAX_INPUTS]; /* new tensors among the ready inputs, to be released; or NULL */
+    bool converted[MAX_INPUTS];          /* a scalar that is converted inside the plan */
+    bool elsewhere;                      /* the result is not on the CPU */
 } state;
 
 static int32_t check_form(state *s, int64_t op) {
@@ -138,15 +138,15 @@ static int32_t ready_inputs(state *s, const norch_tensor *out) {
         s->converted[i] = number && (condition || !nr_is_complex(s->compute)); /* a plan holds eight bytes */
         if (s->converted[i]) continue;
         if (number)
-            s->made[i] = nr_complex_number(x, s->compute, device_input(s));
+            s->temporary[i] = nr_complex_number(x, s->compute, device_input(s));
         else if (cast)
-            s->made[i] = norch_cast(x, s->compute);
+            s->temporary[i] = norch_cast(x, s->compute);
         else if (out && norch_overlaps(out, x) && !norch_is_same(out, x))
-            s->made[i] = norch_clone(x);
+            s->temporary[i] = norch_clone(x);
         else
             continue;
-        if (!s->made[i]) return NORCH_ERROR_MEMORY;
-        s->ready[i] = s->made[i];
+        if (!s->temporary[i]) return NORCH_ERROR_MEMORY;
+        s->ready[i] = s->temporary[i];
     }
     return NORCH_OK;
 }
@@ -207,7 +207,7 @@ static norch_tensor *make_result(const state *s) {
 
 static void finish(state *s) {
     for (int i = 0; i < s->inputs; i++)
-        if (s->made[i]) nr_release(s->made[i]);
+        if (s->temporary[i]) nr_release(s->temporary[i]);
 }
 
 /* ---- into a new tensor ------------------------------------------------------------------------- */

@@ -49,8 +49,8 @@ static int32_t add_block(nr_program *program, norch_storage *storage, bool exter
 }
 
 int32_t nr_program_see(nr_program *program, norch_storage *storage) {
-    const int32_t known = nr_program_find(program, storage);
-    return known >= 0 ? known : add_block(program, storage, true);
+    const int32_t block = nr_program_find(program, storage);
+    return block >= 0 ? block : add_block(program, storage, true);
 }
 
 static void created(nr_observer *self, norch_storage *storage) {
@@ -175,7 +175,7 @@ static int32_t append(nr_observer *self, const nr_call *call) {
 
 static void failed(nr_observer *self) { nr_program_spoil((nr_program *)self, "a call failed"); }
 
-static int32_t refuse(nr_observer *self, const char *what) { return nr_program_refuse((nr_program *)self, what); }
+static int32_t refuse(nr_observer *self, const char *message) { return nr_program_refuse((nr_program *)self, message); }
 
 void nr_program_divide(nr_program *program) {
     program->divided = true;

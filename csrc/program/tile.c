@@ -273,12 +273,12 @@ static void list_fetches(const search *s, const plan *p, nr_chain *chain, int32_
     for (int64_t i = 0; i < s->count; i++)
         for (int o = 0; o < s->members[i].operands && chain->fetches < NR_CHAIN_FETCHES; o++) {
             const access *a = &s->members[i].operand[o];
-            bool known = a->place == NUMBER || p->in_buffer[i][o];
-            for (int32_t f = 0; f < chain->fetches && !known; f++) {
+            bool is_loaded = a->place == NUMBER || p->in_buffer[i][o];
+            for (int32_t f = 0; f < chain->fetches && !is_loaded; f++) {
                 const access *b = &s->members[chain->fetch[f].link].operand[chain->fetch[f].operand];
-                known = a->place == b->place && a->offset == b->offset;
+                is_loaded = a->place == b->place && a->offset == b->offset;
             }
-            if (known || !is_dense(s, chain, whole, a)) continue;
+            if (is_loaded || !is_dense(s, chain, whole, a)) continue;
             const int64_t lines = chain->rows * chain->row * a->size / LINE;
             chain->fetch[chain->fetches++] = (nr_chain_fetch){(int32_t)i, o, (lines + s->count - 1) / s->count};
         }
