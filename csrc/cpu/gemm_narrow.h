@@ -122,7 +122,7 @@ static int32_t run_narrow(const nr_call *call) {
     }
     p->widen = nr_widen[call->dtype], p->narrow = nr_narrow[call->dtype];
     job.a_by_rows = p->a_col == 1 || p->a_row != 1 || p->m == 1;
-    job.b_by_rows = p->n > 1 && (p->b_col == 1 || p->b_row != 1);
+    job.b_by_rows = p->n > 1 && (p->b_col == 1 || p->b_row != 1 || p->k == 1); /* OUTER reads the one row */
     product as_laid = *p; /* when it is widened, by which the algorithm is chosen */
     as_laid.a_row = job.a_by_rows ? p->k : 1, as_laid.a_col = job.a_by_rows ? 1 : p->m;
     as_laid.b_row = job.b_by_rows ? p->n : 1, as_laid.b_col = job.b_by_rows ? 1 : p->k;

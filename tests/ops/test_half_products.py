@@ -66,6 +66,9 @@ def test_operands_at_odd_places_and_strides() -> None:
     check(row[None].expand(20, 101) @ b, row[None].expand(20, 101), b)
     check(a @ row[:, None].expand(101, 70), a, row[:, None].expand(101, 70))
     check(a[0, 0].expand(40, 101) @ b, a[0, 0].expand(40, 101), b)
+    column = halves(rng, 30, 1)
+    for one in (b[:1, :1].expand(1, 70), b[:, :1].T, b[::2, 3:4].T):  # one row, whose numbers lie apart
+        check(column @ one, column, one)
     two = halves(rng, 2, 1, 30, 40).expand(2, 3, 30, 40)
     check(two @ b[:40], two, b[:40])
 
