@@ -24,7 +24,7 @@ from ..device import device as Device
 from ..dtype import BY_NAME, dtype_named
 from ..dtype import dtype as DType
 from ..storage import Storage, restored, without_bytes
-from ..tensor import Tensor, rebuilt, rebuilt_sparse
+from ..tensor import Tensor, rebuilt, rebuilt_compressed, rebuilt_sparse
 from .placement import Chosen, placed
 from .source import Source
 
@@ -38,7 +38,7 @@ SAFE = {
     "norch.dtype": "dtype_named",
     "norch.nn.parameter": "Parameter",
     "norch.storage": "restored without_bytes",
-    "norch.tensor": "Size Tensor rebuilt rebuilt_sparse",
+    "norch.tensor": "Size Tensor rebuilt rebuilt_compressed rebuilt_sparse",
 }
 
 # What of it a file may call, and with what: as pickle writes it.
@@ -63,6 +63,7 @@ CALLS: dict[Any, tuple[Any, ...]] = {
     without_bytes: (int,),
     rebuilt: (Storage, DType, tuple, tuple, int, type, bool),
     rebuilt_sparse: (Tensor, Tensor, tuple, bool, bool),
+    rebuilt_compressed: (Tensor, Tensor, Tensor, tuple, int, bool),
 }
 # Other names of it, beside dtypes: those of older files, and those that norch.as_torch() gives.
 OTHER_NAMES = {

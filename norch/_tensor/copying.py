@@ -77,6 +77,8 @@ def rebuilt_compressed(
     """The inverse of CompressedTensor.__reduce__."""
     from importlib import import_module
 
+    if axis not in (0, 1):
+        raise ValueError(f"a compressed axis of a matrix is 0 or 1, not {axis}")
     for part in compressed, plain, values:
         if part.numel() * part.element_size() > part.untyped_storage().nbytes():
             raise ValueError("a part of a sparse tensor that is larger than its storage")

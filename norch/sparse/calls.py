@@ -158,7 +158,7 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
         return like(input, at, values + others)
     dtype = (values.new_empty(1) + others.new_empty(1)).dtype
     out = unchecked(cat([at, other_at], 1), cat([values.to(dtype), others.to(dtype)]), input.shape)
-    return coalesced(out) if input.is_coalesced() and other.is_coalesced() else out
+    return coalesced(out) if input._sorted and other._sorted else out
 
 
 def _added(x: Tensor, other: SparseTensor, alpha: Any) -> Tensor:

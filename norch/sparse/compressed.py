@@ -137,6 +137,8 @@ def _called(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         )
     out = calls.call(func, args, kwargs)
     if isinstance(out, SparseTensor) and name in _KEEPING | _TURNING:
+        if not out._distinct and all(x._distinct for x in given):  # a sum
+            out = coalesced(out)
         return compressed(out, given[0]._axis ^ (name in _TURNING))
     return out
 

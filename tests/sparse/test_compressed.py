@@ -85,12 +85,29 @@ def test_copies_and_files(convert: str) -> None:
     a = getattr(norch.tensor(DENSE), convert)()
     for b in (copy.deepcopy(a), pickle.loads(pickle.dumps(a))):
         assert plain(b) == plain(a) and b.values().data_ptr() != a.values().data_ptr()
+    own = io.BytesIO()
+    norch.save({"a": a}, own)
+    own.seek(0)
+    assert plain(norch.load(own)["a"]) == plain(a)
     files = []
     for lib in (norch, torch):
         files.append(io.BytesIO())
         lib.save({"a": getattr(lib.tensor(DENSE), convert)()}, files[-1], **{"format": "torch"} if lib is norch else {})
         files[-1].seek(0)
     assert plain(norch.load(files[1])["a"]) == plain(torch.load(files[0])["a"]) == plain(a)
+
+
+@pytest.mark.parametrize("convert", LAYOUTS)
+@pytest.mark.filterwarnings("ignore:Sparse:UserWarning")
+def test_sums_of_elements_at_other_places(convert: str) -> None:
+    of_a, of_b = norch.tensor(DENSE), norch.tensor(DENSE).flip(1)
+    a, b = (getattr(x, convert)() for x in (of_a, of_b))
+    for found, dense in ((a + b, of_a + of_b), (norch.sub(a, b, alpha=2), of_a - 2 * of_b)):
+        assert found.layout is a.layout and found._nnz() == 5  # three of them in both
+        assert plain(found.to_dense()) == plain(dense)
+    if convert == "to_sparse_csr":  # PyTorch has no other sums
+        of_torch = torch.tensor(DENSE).to_sparse_csr() + torch.tensor(DENSE).flip(1).to_sparse_csr()
+        assert plain(a + b) == plain(of_torch)
 
 
 @pytest.mark.parametrize("name, by", [("sparse_csr_tensor", 0), ("sparse_csc_tensor", 1)])
