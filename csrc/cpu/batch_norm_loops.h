@@ -140,9 +140,9 @@ static bool NAME(holds)(double product) {
 /* h weight + bias as (x - mean) scale + shift. */
 INLINE void NAME(find_affine)(const nr_batch_norm_plan *p, int64_t channel, double mean, double variance, double *scale,
                               double *shift) {
-    const T own = NAME(scale_of)(p, variance), weight = NAME(weight_of)(p, channel);
-    const double product = (double)own * (double)weight;
-    *scale = NAME(holds)(product) ? (double)(own * weight) : product;
+    const T inverse_std = NAME(scale_of)(p, variance), weight = NAME(weight_of)(p, channel);
+    const double product = (double)inverse_std * (double)weight;
+    *scale = NAME(holds)(product) ? (double)(inverse_std * weight) : product;
     *shift = p->bias ? (double)((const T *)p->bias)[channel] : 0;
     *shift -= (mean - (double)(T)mean) * *scale; /* x is taken from the rounded mean */
 }
@@ -237,8 +237,8 @@ static void NAME(backward)(const nr_batch_norm_plan *p, const tile *t, const dou
         EACH_ROW(p, *t, {
             for (int64_t k = 0; k < width; k++) {
                 const int64_t c = k / t->each;
-                const double own = (double)g[at + k] - sum[c], d = (double)x[at + k] - (double)center.v[k];
-                out[at + k] = (T)(factor[c] * (own - d * slope[c]));
+                const double centered = (double)g[at + k] - sum[c], d = (double)x[at + k] - (double)center.v[k];
+                out[at + k] = (T)(factor[c] * (centered - d * slope[c]));
             }
         })
         return;

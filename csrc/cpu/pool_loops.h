@@ -132,7 +132,7 @@ static bool NAME(are_wide)(const nr_pool_plan *p) {
 /* One plane: LANES windows of a row at a time, or as many as there are. `after`: how many outputs of its chunk follow
  * the plane, for what runs over a row's end is overwritten by the next one. */
 INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t after) {
-    const nr_pool_plan own = *s->plan, *p = &own; /* of its own, which no store can alter */
+    const nr_pool_plan copied = *s->plan, *p = &copied; /* a local one, which no store can alter */
     int64_t n = p->result[1], count = p->result[0] * n, wide = p->size[1], area = p->size[0] * wide;
     int64_t step = twos ? 2 : p->stride[1], below = (p->kernel[0] - 1) * p->dilation[0];
     int64_t from = s->from[0], to = s->to[p->kernel[1] - 1]; /* windows of a row between which all taps lie in x */
@@ -245,15 +245,15 @@ static __attribute__((noinline)) void NAME(avg_rows)(const job *s, bool backward
 
 /* The windows that divide a plane, one by one. */
 static void NAME(divided)(const nr_pool_plan *p, nr_pool_kind kind, T *x, T *y, int32_t *index) {
-    nr_pool_plan own = {.size = {p->size[0], p->size[1]}, .dilation = {1, 1}}; /* of one window, for max_wide() */
+    nr_pool_plan window = {.size = {p->size[0], p->size[1]}, .dilation = {1, 1}}; /* of one window, for max_wide() */
     int64_t wide = p->size[1];
     for (int64_t i = 0; i < p->result[0]; i++) {
-        int64_t top = begin_of(p, 0, i), high = own.kernel[0] = end_of(p, 0, i) - top;
+        int64_t top = begin_of(p, 0, i), high = window.kernel[0] = end_of(p, 0, i) - top;
         for (int64_t j = 0; j < p->result[1]; j++, y++) {
-            int64_t left = begin_of(p, 1, j), across = own.kernel[1] = end_of(p, 1, j) - left;
+            int64_t left = begin_of(p, 1, j), across = window.kernel[1] = end_of(p, 1, j) - left;
             int64_t first = top * wide + left, last = first + (high - 1) * wide;
             if (kind == NR_POOL_MAX && sizeof(T) == 4 && across >= LANES && high * across >= 4 * LANES) {
-                NAME(max_wide)(&own, x, first, y, index++);
+                NAME(max_wide)(&window, x, first, y, index++);
             } else if (kind == NR_POOL_MAX) {
                 T best = -(T)INFINITY;
                 int64_t place = first;

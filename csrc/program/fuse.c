@@ -96,9 +96,9 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->data[o]) continue;
-            const bool own = is_own(s->program, use->block);
-            a->place = own ? use->block : ABSOLUTE;
-            a->offset = own ? use->offset : (int64_t)(intptr_t)plan->data[o];
+            const bool relative = is_own(s->program, use->block);
+            a->place = relative ? use->block : ABSOLUTE;
+            a->offset = relative ? use->offset : (int64_t)(intptr_t)plan->data[o];
             a->written = use->written;
         }
         if (a->written && repeats(a, reduction, *ndim, size)) return false;
@@ -228,9 +228,9 @@ static bool reads_number(const search *s, const nr_step *step, const member *wri
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->number[o].at) continue;
-            const bool own = is_own(s->program, use->block);
-            const access number = {.place = own ? use->block : ABSOLUTE,
-                                   .offset = own ? use->offset : (int64_t)(intptr_t)plan->number[o].at,
+            const bool relative = is_own(s->program, use->block);
+            const access number = {.place = relative ? use->block : ABSOLUTE,
+                                   .offset = relative ? use->offset : (int64_t)(intptr_t)plan->number[o].at,
                                    .size = nr_size_of(plan->number[o].dtype)};
             if (number.place == written->place && overlap(s, &number, written)) return true;
         }

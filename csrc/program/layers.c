@@ -21,7 +21,7 @@ static void list_image(lowering *l, nr_step *step, const nr_image *image, int64_
 static void list_reads(lowering *l, nr_step *step, const nr_step *from, const nr_use *old) {
     for (int64_t u = from->first_use; u < from->first_use + from->uses; u++) {
         const value *v = l->of_use[u] < 0 ? NULL : &l->values[l->of_use[u]];
-        if (!old[u].written && (!v || !v->made || v->stored || v->outside)) list_use(l->program, step, old[u]);
+        if (!old[u].written && (!v || !v->held_by_layer || v->stored || v->outside)) list_use(l->program, step, old[u]);
     }
 }
 
@@ -66,20 +66,20 @@ bool nr_layers_list(lowering *l) {
             most += NR_LAYER_LOADS + 2 + NR_LAYER_STAGES * NR_MAX_OPERANDS + program->steps[s].uses;
     nr_step *recorded = nr_malloc((size_t)program->count * sizeof *recorded);
     nr_use *old = program->uses, *uses = nr_malloc((size_t)(2 * most) * sizeof *uses);
-    bool made = recorded && uses;
-    for (int64_t i = 0; i < l->image_count && made; i++) {
+    bool allocated = recorded && uses;
+    for (int64_t i = 0; i < l->image_count && allocated; i++) {
         nr_image *image = &l->images[i];
         image->pitch = (image->size[1] + 2 * image->halo[1]) * image->lanes;
         image->plane = (image->size[0] + 2 * image->halo[0]) * image->pitch;
-        made = nr_grow(&program->blocks, program->block_count, &program->block_capacity, sizeof *program->blocks);
-        if (made)
+        allocated = nr_grow(&program->blocks, program->block_count, &program->block_capacity, sizeof *program->blocks);
+        if (allocated)
             program->blocks[program->block_count++] = (nr_block){.bytes = (size_t)nr_image_bytes(image),
                                                                  .backend = program->backend,
                                                                  .kind = NR_TEMPORARY,
                                                                  .is_image = true,
                                                                  .last = -1};
     }
-    if (!made) {
+    if (!allocated) {
         program->block_count = first;
         nr_free(recorded);
         nr_free(uses);

@@ -155,12 +155,12 @@ static void begin(lowering *l, int64_t s, nr_lowered *lowered, value *out, int32
     lowered->layer.y = &l->images[image];
     out->image = image;
     out->ready = out->layer = s;
-    out->made = true;
+    out->held_by_layer = true;
 }
 
 /* Notes that a layer reads the image of a value. */
 static void join(lowering *l, nr_lowered *lowered, const value *v) {
-    if (!v->made) return;
+    if (!v->held_by_layer) return;
     lowered->joined = true;
     if (l->program->steps[v->ready].lowered) l->program->steps[v->ready].lowered->joined = true;
 }
@@ -215,7 +215,7 @@ static bool lower_conv(lowering *l, int64_t s) {
         nr_grow_halo(p, seen->halo);
         lowered->layer.x = seen;
     }
-    if (quantized) weight->made = true;
+    if (quantized) weight->held_by_layer = true;
     if (p->bias) need_planes(l, use_of(l, step, &p->bias));
     begin(l, s, lowered, y, add_image(l, p->batch, p->groups * p->out, p->result));
     return true;
@@ -374,7 +374,7 @@ static void fold(nr_step *step, int64_t root, value *self, value *out) {
     step->root = root;
     out->image = self->image;
     out->ready = out->layer = root;
-    out->made = true;
+    out->held_by_layer = true;
     self->image = -1;
 }
 
@@ -392,8 +392,8 @@ static bool lower_copy(lowering *l, int64_t s) {
         fold(step, from->layer, from, to);
         return true;
     }
-    step->folded = to->made = true;
-    step->root = from->made ? from->ready : s;
+    step->folded = to->held_by_layer = true;
+    step->root = from->held_by_layer ? from->ready : s;
     to->image = from->image;
     to->ready = from->ready;
     return true;
@@ -504,7 +504,7 @@ static bool find_alone(lowering *l) {
 static void drop_weights(const lowering *l) {
     for (int64_t i = 0; i < l->value_count; i++) {
         const value *v = &l->values[i];
-        nr_step *step = v->made && v->writer >= 0 ? &l->program->steps[v->writer] : NULL;
+        nr_step *step = v->held_by_layer && v->writer >= 0 ? &l->program->steps[v->writer] : NULL;
         if (step && is_weight(&step->call)) step->dead = !v->stored && !v->outside;
     }
 }

@@ -13,7 +13,7 @@ typedef struct value {
     int32_t image;           /* the number of its image; -1: none */
     int64_t ready;           /* the call before which the image is not there */
     int64_t layer;           /* the call at which the layer begins that makes it, and that others may join; -1: none */
-    bool made;               /* by a layer, or while a weight is packed, so that it is in memory only if it is stored */
+    bool held_by_layer;      /* a layer computes it, or packs it as a weight: in memory only if it is stored */
 } value;
 
 typedef struct lowering {

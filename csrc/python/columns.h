@@ -1,15 +1,15 @@
 /* columns: sequences of tensors as arguments of calls.c: those of cat, index tensors, the parameters of an
  * optimizer. */
 
-/* Sequences of tensors of one length, each as an array: in `own` if they are few, otherwise in `memory`. */
-#define OWN 80
+/* Sequences of tensors of one length, each as an array: in `few` up to FEW_POINTERS of them, otherwise in `memory`. */
+#define FEW_POINTERS 80
 #define MOST_COLUMNS 5
 typedef struct columns {
     int64_t count;
     void **column[MOST_COLUMNS];
     void **memory;
     void *tuples[MOST_COLUMNS];
-    void *own[OWN];
+    void *few[FEW_POINTERS];
 } columns;
 
 static bool take_columns(const char *name, void *from, int width, columns *to) {
@@ -33,14 +33,14 @@ static bool take_columns(const char *name, void *from, int width, columns *to) {
         int64_t count = PyTuple_Size(to->tuples[c]);
         if (c == 0) {
             to->count = count;
-            if (count * width > OWN && !(to->memory = nr_malloc((size_t)(count * width) * sizeof(void *))))
+            if (count * width > FEW_POINTERS && !(to->memory = nr_malloc((size_t)(count * width) * sizeof(void *))))
                 good = nr_fail(NORCH_ERROR_MEMORY, "%s: out of memory", name) == NORCH_OK;
         } else if (count != to->count) {
             good = nr_fail(NORCH_ERROR_VALUE, "%s: %lld tensors beside %lld", name, (long long)count,
                            (long long)to->count) == NORCH_OK;
         }
         if (!good) break;
-        to->column[c] = (to->memory ? to->memory : to->own) + c * count;
+        to->column[c] = (to->memory ? to->memory : to->few) + c * count;
         for (int64_t k = 0; good && k < count; k++) {
             tensor x = NULL;
             good = take_tensor(name, PyTuple_GetItem(to->tuples[c], k), &x);

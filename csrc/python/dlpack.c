@@ -188,9 +188,9 @@ NR_BUILTIN(from_dlpack) {
         return NR_REFUSE(NORCH_ERROR_VALUE, "from_dlpack: a capsule of DLPack %u.%u; norch reads 1.x and 0.x",
                          ((dl_versioned *)head)->major, ((dl_versioned *)head)->minor);
     const bool read_only = versioned && ((dl_versioned *)head)->flags & DL_READ_ONLY;
-    const bool own = versioned ? ((dl_versioned *)head)->deleter == delete_versioned
-                               : ((dl_managed *)head)->deleter == delete_managed;
-    exported *all = !own ? NULL : versioned ? ((dl_versioned *)head)->context : ((dl_managed *)head)->context;
+    const bool from_norch = versioned ? ((dl_versioned *)head)->deleter == delete_versioned
+                                      : ((dl_managed *)head)->deleter == delete_managed;
+    exported *all = !from_norch ? NULL : versioned ? ((dl_versioned *)head)->context : ((dl_managed *)head)->context;
     void *result = PyTuple_New(2);
     norch_tensor *x =
         result ? tensor_over(versioned ? &((dl_versioned *)head)->tensor : &((dl_managed *)head)->tensor,

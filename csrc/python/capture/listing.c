@@ -62,16 +62,16 @@ NR_BUILTIN(program_memory) {
     if (!r) return NULL;
     void *tuple = PyTuple_New(4);
     if (!tuple) return NULL;
-    int64_t own = r->program && r->program->arena ? (int64_t)r->program->arena->bytes : 0, kept = 0, constant = 0;
-    if (r->program && r->program->slots) own += (int64_t)r->program->slots->bytes;
+    int64_t working = r->program && r->program->arena ? (int64_t)r->program->arena->bytes : 0, kept = 0, constant = 0;
+    if (r->program && r->program->slots) working += (int64_t)r->program->slots->bytes;
     for (int32_t a = 0; r->program && a < r->program->argument_count; a++)
-        if (r->program->arguments[a].copy) own += (int64_t)r->program->arguments[a].copy->bytes;
+        if (r->program->arguments[a].copy) working += (int64_t)r->program->arguments[a].copy->bytes;
     for (int64_t b = 0; r->program && b < r->program->block_count; b++) {
         const nr_block *block = &r->program->blocks[b];
         if (block->kind == NR_KEPT) kept += (int64_t)block->bytes;
         if (block->kind == NR_CONSTANT) constant += (int64_t)block->bytes;
     }
-    put(tuple, 0, own);
+    put(tuple, 0, working);
     put(tuple, 1, kept);
     put(tuple, 2, constant);
     put(tuple, 3, r->program ? r->program->peak_bytes : 0);

@@ -43,7 +43,7 @@ static void drop(void *field) {
         DO((r)->results[i_].object)                                                                        \
         DO((r)->results[i_].view) for (int k_ = 0; k_ < NR_SPARES; k_++) DO((r)->results[i_].spares[k_].x) \
     }                                                                                                      \
-    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].own)                            \
+    for (int64_t i_ = 0; i_ < (r)->result_count; i_++) DO((r)->results[i_].version_owner)                  \
     for (int64_t i_ = 0; i_ < (r)->keep_count; i_++) DO((r)->keeps[i_].x)                                  \
     DO((r)->counter) DO((r)->before_run) DO((r)->after_run) DO((r)->restore) DO((r)->stored) DO((r)->kept)
 

@@ -141,7 +141,7 @@ typedef struct nr_returned {
     int64_t offset;       /* of a view, in bytes from the argument's first element; -1: the argument itself */
     norch_tensor *base;   /* in the list of used tensors, or the .grad of one: the result is a view of it; or NULL */
     void *view;           /* the _view of such views (norch/autograd/view_history.py), which marks them; or NULL */
-    norch_tensor *own;    /* without copies: shares its version counter with every tensor given for it; or NULL */
+    norch_tensor *version_owner; /* without copies: every tensor given for it shares its version counter; or NULL */
     nr_spare spares[NR_SPARES];
     int oldest; /* of the spares */
 } nr_returned;

@@ -167,7 +167,7 @@ static bool note_writes(nr_recording *r) {
     for (int64_t i = 0; i < r->conditions.first_leaves && good; i++)
         if (leaves[i].written) good = note_write(r, r->args[i], &time);
     for (int64_t i = 0; i < r->result_count && good; i++)
-        if (r->results[i].own) good = note_write(r, r->results[i].own, &time);
+        if (r->results[i].version_owner) good = note_write(r, r->results[i].version_owner, &time);
     if (time) Py_DecRef(time);
     return good;
 }

@@ -113,11 +113,12 @@ static norch_tensor *view_in(const nr_returned *one, norch_tensor *row) {
     return view && nr_share_version(row, view) ? view : NULL;
 }
 
-/* A result that the next run overwrites: it shares the version counter of `own`, to which that run counts a write. */
+/* A result that the next run overwrites: it shares the version counter of `version_owner`, to which that run counts a
+ * write. */
 static norch_tensor *over_own_memory(nr_returned *one) {
-    if (!one->own && !(one->own = norch_alias(&one->header))) return NULL;
+    if (!one->version_owner && !(one->version_owner = norch_alias(&one->header))) return NULL;
     norch_tensor *view = norch_alias(&one->header);
-    return view && nr_share_version(one->own, view) ? view : NULL;
+    return view && nr_share_version(one->version_owner, view) ? view : NULL;
 }
 
 /* A result over memory of the program. */
