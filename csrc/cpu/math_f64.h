@@ -69,9 +69,11 @@ NR_INLINE double nr_cosh_f64(double x) {
     double half = nr_half_exp(fabs(x));
     return half + 0.25 / half;
 }
+/* log1p(2a / (1 - a)) / 2. The quotient is 2a + 2a a / (1 - a): the second term, with most of the rounding, is the
+ * smaller one for a < 1/2, where the logarithm does not reduce errors much. NaN beyond 1. */
 NR_INLINE double nr_atanh_f64(double x) {
-    double a = fabs(x);
-    return copysign(0.5 * nr_log1p_f64(2.0 * a / (1.0 - a)), x);
+    double a = fabs(x), twice = 2.0 * a, quotient = twice + twice * a / (1.0 - a);
+    return copysign(0.5 * nr_log1p_f64(nr_choose_f64(a > 1.0, -2.0, quotient)), x);
 }
 
 /* ---- by libm ----------------------------------------------------------------------------------- */

@@ -36,7 +36,7 @@ static long double (*const libm_long_atan2)(long double, long double) = atan2l;
 #ifdef __FMA__
 #define ANGLE 1.5
 #define EXP .9
-#define ERFINV 1.1
+#define ERFINV 1.6
 #define LOG2 1.0
 #define LOG10 1.0
 #define ERFC 2.0
@@ -44,8 +44,8 @@ static long double (*const libm_long_atan2)(long double, long double) = atan2l;
 #define ANGLE .51
 #define EXP 1.2
 #define ERFINV .51
-#define LOG2 1.7
-#define LOG10 1.7
+#define LOG2 1.8
+#define LOG10 1.9
 #define ERFC 5.0 /* of libm */
 #endif
 /* name, limits of float and double; those of libm have no reference there, see below */
