@@ -176,6 +176,12 @@ def test_states_that_do_not_fit():
     other.load_state_dict(loader.state_dict())
     with pytest.raises(norch.ArgumentError, match="in 2 processes cannot be resumed in 1"):
         iter(other)
+    state = loader.state_dict()
+    state["given"] = state.pop("delivered")  # as earlier versions named it
+    with pytest.raises(norch.ArgumentError, match="not the state of a loader of this version: it has .*'given'"):
+        other.load_state_dict(state)
+    with pytest.raises(norch.ArgumentError, match="not the state of a loader"):
+        other.load_state_dict({})
 
 
 # ---- DistributedSampler ----------------------------------------------------------------------------------------------

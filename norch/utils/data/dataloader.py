@@ -211,6 +211,8 @@ class DataLoader(Generic[T_co]):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continues at the position where state_dict() was called. ArgumentError for another loader's state."""
+        if not {"generators", "delivered"} <= state_dict.keys():
+            raise ArgumentError(f"DataLoader: not the state of a loader of this version: it has {[*state_dict]}")
         seeded, states = generators_of(self)[1:], state_dict["generators"]
         if len(states) != len(seeded) + 1:
             raise ArgumentError(f"DataLoader: the state of {len(states)} generators for a loader of {len(seeded) + 1}")
