@@ -273,8 +273,8 @@ static int needs_no_copies(const norch_tensor *x) {
     return PyErr_Occurred() ? -1 : !found;
 }
 
-/* Writes a row into its first input, and returns that. It returns NotImplemented, so that Python does the write, if a gradient is
- * recorded and an input has a history or is a view, if nodes need copies first, and in an override mode. */
+/* Writes a row into its first input, and returns that. It returns NotImplemented, so that Python does the write, if a
+ * gradient is recorded and an input has a history or is a view, if nodes need copies first, and in an override mode. */
 static void *write_row(void *self, void *const *args, nr_ssize n) {
     const operation *row = self;
     const int64_t inputs = row->form->inputs;
