@@ -105,13 +105,13 @@ static void NAME(depth_band)(const NAME(depth) * s, int64_t task, T *scratch) {
         for (int64_t f = 0; f < s->phase[1]; f++) {
             const int64_t phase = row % s->phase[0] * s->phase[1] + f, tap = s->first[phase];
             const int64_t count = s->first[phase + 1] - tap, n = ceil_div(s->goal[1] - f, s->phase[1]);
-            const int64_t step = v->step[1] * LANES, apart = s->phase[1] * LANES, some = least(n, NEIGHBOURS);
+            const int64_t step = v->step[1] * LANES, apart = s->phase[1] * LANES, outputs = least(n, NEIGHBOURS);
             T *line = out + ((row - from) * s->goal[1] + f) * LANES;
-            for (int64_t j = 0; j < n; j += some) {
-                j = least(j, n - some); /* the last ones may overlap those before */
+            for (int64_t j = 0; j < n; j += outputs) {
+                j = least(j, n - outputs); /* the last ones may overlap those before */
                 NAME(sees_depth)
-                [some - 1](count, s->offset + tap, weight + tap *LANES, start, in + j *step, step, line + j *apart,
-                           apart);
+                [outputs - 1](count, s->offset + tap, weight + tap *LANES, start, in + j *step, step, line + j *apart,
+                              apart);
             }
         }
     }

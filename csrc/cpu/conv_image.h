@@ -295,17 +295,17 @@ static void NAME(depth_image_task)(void *context, int64_t task) {
     const T *weight = s->weight + b * s->k * LANES;
     const NAME(vec) start = s->run->bias ? VEC(s->run->bias + b * LANES) : (NAME(vec)){0};
     const NAME(see_square_of) square = NAME(square_of)(p);
-    const int64_t some = square ? ABREAST : least(n, NEIGHBOURS);
+    const int64_t outputs = square ? ABREAST : least(n, NEIGHBOURS);
     for (int64_t i = first; i < end; i++) {
         const T *in = nr_image_at(x, sample, b, i * p->stride[0] - p->padding[0], -p->padding[1]);
         T *line = nr_image_at(y, sample, b, i, 0);
-        for (int64_t j = 0; j < n; j += some) {
-            j = least(j, n - some); /* the last ones may overlap those before */
+        for (int64_t j = 0; j < n; j += outputs) {
+            j = least(j, n - outputs); /* the last ones may overlap those before */
             if (square)
                 square(in + j * s->step, x->pitch, weight, start, line + j * LANES);
             else
                 NAME(sees_depth)
-            [some - 1](s->k, offset, weight, start, in + j *s->step, s->step, line + j *LANES, LANES);
+            [outputs - 1](s->k, offset, weight, start, in + j *s->step, s->step, line + j *LANES, LANES);
         }
         NR_ISA(nr_layer_finish)(s->run, sample, b, i, 0, n);
     }

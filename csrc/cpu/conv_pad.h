@@ -62,10 +62,10 @@ INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitc
 INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
 #define EVEN(lanes, d, i) 2 * (i)
     for (; n > 0; n -= LANES, from += 2 * LANES, to += LANES) {
-        const int64_t some = least(n, LANES), reach = 2 * some - 1;
+        const int64_t count = least(n, LANES), reach = 2 * count - 1;
         NAME(vec) low = NAME(load_part)(from, (int)least(reach, LANES)), high = {0};
         if (reach > LANES) high = NAME(load_part)(from + LANES, (int)(reach - LANES));
-        NAME(store_part)(to, (int)some, SHUFFLE_LANES(low, high, NAME(EACH_LANE)(EVEN, 0)));
+        NAME(store_part)(to, (int)count, SHUFFLE_LANES(low, high, NAME(EACH_LANE)(EVEN, 0)));
     }
 #undef EVEN
 }

@@ -96,24 +96,24 @@ static void NAME(pack_panels)(const NAME(panels) * s, int64_t column, int64_t co
     for (int64_t j = 0; j < columns && s->b_col != 1; j += PANEL_COLS)
         NAME(turn_lanes)(PANEL_COLS, to + j * count, count, s->b + (column + j) * s->b_col + q, s->b_col,
                          (int)least(PANEL_COLS, columns - j));
-    for (int64_t done = 0, some; done < columns && s->b_col == 1; done += some) {
+    for (int64_t done = 0, cols; done < columns && s->b_col == 1; done += cols) {
         const int64_t piece = (column + done) / s->area, at = (column + done) % s->area, lane = done % PANEL_COLS;
         const T *from = s->b + piece * s->b_piece + q * s->b_row + at;
         T *panel = to + done / PANEL_COLS * count * PANEL_COLS + lane;
-        some = least(columns - done, s->area - at);
-        if (lane == 0 && some >= PANEL_COLS) {
-            NAME(copy_panels)(some / PANEL_COLS, count, from, s->b_row, panel);
-            some = some / PANEL_COLS * PANEL_COLS;
+        cols = least(columns - done, s->area - at);
+        if (lane == 0 && cols >= PANEL_COLS) {
+            NAME(copy_panels)(cols / PANEL_COLS, count, from, s->b_row, panel);
+            cols = cols / PANEL_COLS * PANEL_COLS;
             continue;
         }
-        some = least(some, PANEL_COLS - lane);
+        cols = least(cols, PANEL_COLS - lane);
         for (int64_t r = 0; r < count; r++, from += s->b_row, panel += PANEL_COLS)
-            for (int64_t i = 0; i < some; i += LANES) { /* what is written beyond them, the next ones replace */
-                const NAME(vec) v = NAME(load_part)(from + i, (int)least(LANES, some - i));
+            for (int64_t i = 0; i < cols; i += LANES) { /* what is written beyond them, the next ones replace */
+                const NAME(vec) v = NAME(load_part)(from + i, (int)least(LANES, cols - i));
                 if (lane + i + LANES <= PANEL_COLS)
                     STORE(panel + i, v);
                 else
-                    NAME(store_part)(panel + i, (int)least(LANES, some - i), v);
+                    NAME(store_part)(panel + i, (int)least(LANES, cols - i), v);
             }
     }
 }
@@ -123,13 +123,13 @@ static void NAME(pack_panels)(const NAME(panels) * s, int64_t column, int64_t co
 /* The finished sums of a panel, whose rows are `apart` apart, to their pieces, with the bias. */
 static void NAME(spread_columns)(const NAME(panels) * s, int64_t column, int64_t columns, const T *sums,
                                  int64_t apart) {
-    for (int64_t done = 0, some; done < columns; done += some) {
+    for (int64_t done = 0, cols; done < columns; done += cols) {
         const int64_t piece = (column + done) / s->area, at = (column + done) % s->area;
-        some = least(columns - done, s->area - at);
+        cols = least(columns - done, s->area - at);
         T *to = s->c + piece * s->c_piece + at;
         for (int64_t i = 0; i < s->m; i++) {
             const T more = s->bias ? s->bias[i] : (T)0;
-            for (int64_t u = 0; u < some; u++) to[i * s->c_row + u] = sums[i * apart + done + u] + more;
+            for (int64_t u = 0; u < cols; u++) to[i * s->c_row + u] = sums[i * apart + done + u] + more;
         }
     }
 }

@@ -15,10 +15,10 @@ INLINE void OF_DTYPE(few_sums)(const T *restrict x, int64_t rows, int64_t n, con
 INLINE double OF_DTYPE(mean_below)(const T *restrict x, int64_t n, T top) {
     T below[BLOCK];
     double sum = 0;
-    for (int64_t some, first = 0; first < n; first += some) {
-        some = least(BLOCK, n - first);
-        for (int64_t i = 0; i < some; i++) below[i] = x[first + i] - top;
-        sum += (double)OF_DTYPE(block_sum)(below, NULL, some);
+    for (int64_t count, first = 0; first < n; first += count) {
+        count = least(BLOCK, n - first);
+        for (int64_t i = 0; i < count; i++) below[i] = x[first + i] - top;
+        sum += (double)OF_DTYPE(block_sum)(below, NULL, count);
     }
     return sum / (double)n;
 }

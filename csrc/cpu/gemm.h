@@ -113,7 +113,7 @@ static __attribute__((noinline)) void NAME(pack_b)(T *restrict to, int64_t k, co
     }
 }
 
-/* Whether operands are 16-bit floats, widened while they are packed, and C has the sum of other terms (gemm_narrow.h). */
+/* Whether operands are 16-bit floats, widened while packed, and C has a sum of other terms (gemm_narrow.h). */
 #define WIDENS(p) (WIDENS_HALVES && sizeof(T) == sizeof(float) && (p)->widen)
 #define ADDS(p) (WIDENS_HALVES && sizeof(T) == sizeof(float) && (p)->add)
 #define WIDE_K 32     /* numbers along k that are widened at once */
@@ -123,7 +123,7 @@ INLINE const void *NAME(operand_at)(const product *p, const void *from, int64_t 
     return (const char *)from + at * (int64_t)(WIDENS(p) ? sizeof(uint16_t) : sizeof(T));
 }
 
-/* Packs panels of the left operand (`left`) or the right one, of 16-bit floats, by pieces that stay in the first cache. */
+/* Packs panels of the left operand (`left`) or the right, of 16-bit floats, by pieces that stay in the first cache. */
 static void NAME(pack_narrow_panels)(const product *p, bool left, T *to, int64_t k, const void *operand, int64_t lane,
                                      int64_t step, int64_t lanes) {
     const int64_t width = left ? TILE_ROWS : PANEL_COLS;

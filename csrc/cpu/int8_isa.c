@@ -295,23 +295,23 @@ static void columns(const job *s, int64_t i0, int64_t i1, int64_t j, int cols) {
             w_step = width;
         }
         for (int c = 0; c < cols; c += INT8_COLS) {
-            const int some = (int)least(INT8_COLS, cols - c);
+            const int columns = (int)least(INT8_COLS, cols - c);
             const float *scales = (const float *)p->scale + (j + c) * p->groups + (first >> p->shift);
-            scale[c / INT8_COLS] = load_floats(scales, p->groups, some);
+            scale[c / INT8_COLS] = load_floats(scales, p->groups, columns);
             if (kernel->zero)
-                kernel->sums(1, some, width, row_of(s, p->m, 0), s->step, w + c * w_step, w_step, (int32_t *)sums);
+                kernel->sums(1, columns, width, row_of(s, p->m, 0), s->step, w + c * w_step, w_step, (int32_t *)sums);
             none[c / INT8_COLS] = kernel->zero ? sums[0] : (four_ints){0};
         }
         for (int64_t i = i0; i < i1; i += INT8_ROWS) {
             const int rows = (int)least(INT8_ROWS, i1 - i);
             for (int c = 0; c < cols; c += INT8_COLS) {
-                const int some = (int)least(INT8_COLS, cols - c);
-                kernel->sums(rows, some, width, row_of(s, i, first * BLOCK), s->step, w + c * w_step, w_step,
+                const int columns = (int)least(INT8_COLS, cols - c);
+                kernel->sums(rows, columns, width, row_of(s, i, first * BLOCK), s->step, w + c * w_step, w_step,
                              (int32_t *)sums);
-                if (some == INT8_COLS)
+                if (columns == INT8_COLS)
                     store(INT8_COLS, s, part, i, rows, j + c, sums, none[c / INT8_COLS], scale[c / INT8_COLS]);
                 else
-                    store(some, s, part, i, rows, j + c, sums, none[c / INT8_COLS], scale[c / INT8_COLS]);
+                    store(columns, s, part, i, rows, j + c, sums, none[c / INT8_COLS], scale[c / INT8_COLS]);
             }
         }
     }

@@ -1,7 +1,7 @@
-/* layer_isa: the layers of recordings (families/layer.h) on the CPU, for float32, built once per instruction set: images
- * from planes and back, and pooling. conv_image.h has the convolutions, stage_isa.c what follows them.
+/* layer_isa: the layers of recordings (families/layer.h) on the CPU, for float32, built once per instruction set:
+ * images from planes and back, and pooling. conv_image.h has the convolutions, stage_isa.c what follows them.
  *
- *   a task   columns of a row of a block:  [ convolution ][ batch norm ][ + image ][ relu ]   while they are in the cache
+ *   a task   columns of a row of a block:  [ convolution ][ batch norm ][ + image ][ relu ]   while they are in cache
  */
 #include <math.h>
 #include "../families/conv.h"

@@ -30,13 +30,14 @@
 /* Bytes along k up to which writing C takes so much of the time that A is read where it lies, and C written in long
  * pieces. Numbers of A that lie apart are read again for some panels at a time. */
 #define SHORT_BYTES(a_col) ((a_col) == 1 ? 256 : 64)
-/* Up to which A is read where it lies: tiles of rows, more where a large second cache holds them, and panels of columns,
- * which are narrower with AVX2. Numbers of A that lie apart are read again for each panel, so that there are fewer. */
+/* Up to which A is read where it lies: tiles of rows, more where a large second cache holds them, and panels of
+ * columns, which are narrower with AVX2. Numbers of A that lie apart are read again for each panel, so that there are
+ * fewer. */
 #define FEW_TILES (VECTOR == 64 && nr_second_cache() >= 2 << 20 ? 12 : 7)
 #define FEW_PANELS(a_col) (VECTOR == 32 && (a_col) == 1 ? 5 : 3)
 #define FAR_BYTES (1 << 20)
-/* Rows of C that are sums of rows of B where that lies, if B is far, the least columns of such a product, and what stays
- * of each row in the first cache. It takes the registers of AVX-512. */
+/* Rows of C that are sums of rows of B where that lies, if B is far, the least columns of such a product, and what
+ * stays of each row in the first cache. It takes the registers of AVX-512. */
 #define FEW_ROWS (VECTOR == 64 ? 8 : 0)
 #define FEW_COLS 256
 #define FEW_BYTES 2048

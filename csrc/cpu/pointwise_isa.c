@@ -46,9 +46,9 @@
 #include "each_dtype.h"
 
 #ifdef __AVX512F__
-/* Square roots of 16 floats: the instruction takes twice the time of an estimate, a step of Newton's method for the root
- * s and for h = 1 / 2s, and a correction by the rest x - s^2, which is exact. The result is rounded correctly for every
- * x from 2^-95 (tests/ops/test_pointwise.py); smaller rests may underflow. */
+/* Square roots of 16 floats: the instruction takes twice the time of an estimate, a step of Newton's method for the
+ * root s and for h = 1 / 2s, and a correction by the rest x - s^2, which is exact. The result is rounded correctly for
+ * every x from 2^-95 (tests/ops/test_pointwise.py); smaller rests may underflow. */
 static inline __m512 sqrt_16(__m512 x) {
     const __m512i below = _mm512_sub_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x10000000));
     if (_mm512_cmplt_epu32_mask(below, _mm512_set1_epi32(0x6f800000)) != 0xffff) return _mm512_sqrt_ps(x);

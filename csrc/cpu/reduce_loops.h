@@ -53,13 +53,13 @@
     }                                                                                                               \
     static void NAME(name##_run)(void *states, const char *x, int64_t n, int64_t stride, int64_t position,          \
                                  int64_t outputs, int64_t x_step) {                                                 \
-        int64_t some;                                                                                               \
+        int64_t count;                                                                                              \
         do {                                                                                                        \
-            some = MULTIPLIES(name) && n > FACTORS ? FACTORS : n;                                                   \
-            NAME(run_##kind)(states, x, some, stride, position, outputs, x_step, NAME(name##_begin),                \
+            count = MULTIPLIES(name) && n > FACTORS ? FACTORS : n;                                                  \
+            NAME(run_##kind)(states, x, count, stride, position, outputs, x_step, NAME(name##_begin),               \
                              NAME(name##_step), NAME(name##_join), NAME(name##_merge));                             \
-            x += some * stride, position += some;                                                                   \
-        } while (MULTIPLIES(name) && (n -= some) > 0);                                                              \
+            x += count * stride, position += count;                                                                 \
+        } while (MULTIPLIES(name) && (n -= count) > 0);                                                             \
     }                                                                                                               \
     static void NAME(name##_fold)(void *states, const void *lanes, int64_t width, int64_t rows, int64_t position) { \
         NAME(fold_##kind)(states, lanes, width, rows, position, NAME(name##_merge));                                \

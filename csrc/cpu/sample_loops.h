@@ -34,11 +34,11 @@ static int NAME(along)(const nr_sample_plan *p, int64_t axis, const T *grid, int
     const T whole = (T)size, a = (T)-0.75;
     const bool cubic = p->mode == NORCH_SAMPLE_BICUBIC;
     const int count = p->mode == NORCH_SAMPLE_NEAREST ? 1 : cubic ? 4 : 2;
-    T place[RUN], moves[RUN], low[RUN], end[RUN], none[RUN] = {0}, given[RUN] = {0};
+    T place[RUN], moves[RUN], low[RUN], end[RUN], none[RUN] = {0}, coordinate[RUN] = {0};
     grid += p->axes - 1 - axis;
-    for (int64_t i = 0; i < n; i++) given[i] = grid[i * p->axes];
+    for (int64_t i = 0; i < n; i++) coordinate[i] = grid[i * p->axes];
     EACH {
-        const T c = given[i] + 1;
+        const T c = coordinate[i] + 1;
         place[i] = p->corners ? c / 2 * (whole - 1) : (c * whole - 1) / 2;
         moves[i] = p->corners ? (whole - 1) / 2 : whole / 2;
     }

@@ -72,10 +72,10 @@ INLINE void OF_DTYPE(extreme_some)(const lanes *l, bool (*reaches)(T, T)) {
         for (int64_t first = 0; first < l->width; first += GROUP) {
             const int64_t n = l->width - first < GROUP ? l->width - first : GROUP;
             const T *row = (const T *)x + first, *than = best + first;
-            bool some = n < GROUP; /* of a group are replaced, which is seldom */
+            bool replaces = n < GROUP; /* some of a group, which is seldom */
             if (n == GROUP)
-                for (int k = 0; k < GROUP; k++) some |= (row[k] != row[k]) | reaches(row[k], than[k]);
-            for (int64_t k = first; some && k < first + n; k++) {
+                for (int k = 0; k < GROUP; k++) replaces |= (row[k] != row[k]) | reaches(row[k], than[k]);
+            for (int64_t k = first; replaces && k < first + n; k++) {
                 const T value = ((const T *)x)[k];
                 const bool take = (value != value) | reaches(value, best[k]);
                 best[k] = take ? value : best[k];
@@ -98,9 +98,9 @@ INLINE void OF_DTYPE(extreme_one)(const lanes *l, int64_t at, bool (*reaches)(T,
     int64_t index = 0, i = 0;
     for (; l->step[1] == sizeof(T) && step == 1 && i + GROUP <= l->n; i += GROUP) { /* in order */
         const T *row = (const T *)(const void *)x;
-        bool some = false;
-        for (int k = 0; k < GROUP; k++) some |= (row[k] != row[k]) | reaches(row[k], best);
-        if (some) {
+        bool replaces = false;
+        for (int k = 0; k < GROUP; k++) replaces |= (row[k] != row[k]) | reaches(row[k], best);
+        if (replaces) {
             for (int k = 0; k < GROUP; k++) {
                 if ((row[k] != row[k]) | reaches(row[k], best)) {
                     best = row[k];

@@ -107,7 +107,7 @@ static void OF_DTYPE(search)(const nr_sort_plan *p, char *out, const char *x, co
         }
     }
     for (int64_t i = 0; i < n; i += SIDE) {
-        const int64_t some = least(SIDE, n - i);
+        const int64_t count = least(SIDE, n - i);
         int64_t low[SIDE] = {0}, high[SIDE];
         T value[SIDE];
         for (int64_t l = 0; l < SIDE; l++) {
@@ -118,6 +118,6 @@ static void OF_DTYPE(search)(const nr_sort_plan *p, char *out, const char *x, co
             for (int64_t l = 0; l < SIDE; l++)
                 OF_DTYPE(bisect)(value[l], row + least(i + l, n - 1) * stride[2][0], p->step[1], p->n, p->right,
                                  low + l, high + l);
-        for (int64_t l = 0; l < some; l++) *(int64_t *)(void *)(out + (i + l) * stride[0][0]) = low[l];
+        for (int64_t l = 0; l < count; l++) *(int64_t *)(void *)(out + (i + l) * stride[0][0]) = low[l];
     }
 }
