@@ -207,9 +207,8 @@ def call_post_hooks(leaf: Any, g: Any) -> None:
 def plain(gradient: Any) -> Any:
     """A gradient passed by the program as a plain Tensor with its history, so that the walk calls no methods of
     subclasses."""
-    if (
-        not getattr(gradient, "_overrides", False) or gradient._in_coordinates
-    ):  # a sparse tensor's elements are in Python
+    # a sparse tensor's elements are in Python
+    if not getattr(gradient, "_overrides", False) or gradient._in_coordinates:
         return gradient
     return _handle.result_class.as_subclass(gradient, _handle.result_class)
 

@@ -152,9 +152,8 @@ class DataLoader(Generic[T_co]):
         self._reported: int | None = None  # the length of an IterableDataset, once len() of the loader was asked for
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (
-            name in _FIXED and "_reported" in self.__dict__
-        ):  # the last that __init__() sets: subclasses may set some before
+        # subclasses may set some before __init__(), which sets _reported last
+        if name in _FIXED and "_reported" in self.__dict__:
             raise ValueError(f"DataLoader: {name} cannot be changed after the loader is made; make another one")
         super().__setattr__(name, value)
 
