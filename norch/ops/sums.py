@@ -170,4 +170,4 @@ def sub_(self: Tensor, other: Operand, second: Any = None, *, alpha: Any = 1) ->
     return out if out is not NotImplemented else _sub_(self, _times("sub_", alpha, self, (other,))[0][0])
 
 
-__all__ = public(globals(), "older_factor", "older_form", "scales", "with_factor")
+__all__ = public(globals(), "can_overwrite", "older_factor", "older_form", "scales", "with_factor")
