@@ -192,7 +192,10 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
         if overloads:
             begin()
             return dispatch(public, overloads, arguments, named)
-    raise error from error.__cause__
+    try:
+        raise error from error.__cause__
+    finally:
+        del error  # as in ops/_instead.py
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------

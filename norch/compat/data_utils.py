@@ -137,7 +137,10 @@ class ExceptionWrapper:
             error = self.exc_type(text)
         except Exception:  # its class takes other arguments
             raise RuntimeError(text) from None
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # its traceback has this frame
 
 
 publish(globals(), name="norch.utils.data._utils")

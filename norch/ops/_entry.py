@@ -47,7 +47,11 @@ def entry(
     renames = numpy or takes_out
 
     def refused(entered: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
-        return instead(entered, arguments, named, renamed_error(error, named_in_errors, (*arguments, *named.values())))
+        try:
+            renamed = renamed_error(error, named_in_errors, (*arguments, *named.values()))
+            return instead(entered, arguments, named, renamed)
+        finally:
+            del error, renamed  # as in instead()
 
     def with_checks(*arguments: Any, **named: Any) -> Any:
         if named and renames:

@@ -18,19 +18,22 @@ _FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
     """The result of a refused call of public by __torch_function__ of its arguments; without that, raises error. A call
     within another function leaves this to that function. NumPy's names of arguments become PyTorch's."""
-    if named and type(error) is TypeError and not NUMPY_NAMES.keys().isdisjoint(named):
-        renamed = {NUMPY_NAMES.get(name, name): value for name, value in named.items()}
-        if len(renamed) == len(named):
-            return public(*arguments, **renamed)
-    if any(hasattr(type(x), "__torch_function__") for x in others((*arguments, *named.values()))):
-        caller = sys._getframe(1)
-        while caller.f_code.co_name in ("refused", "instead") or caller.f_code is getattr(public, "__code__", None):
-            caller = caller.f_back  # type: ignore[assignment]
-        if not caller.f_code.co_filename.startswith(_FUNCTIONS):
-            from importlib import import_module
+    try:
+        if named and type(error) is TypeError and not NUMPY_NAMES.keys().isdisjoint(named):
+            renamed = {NUMPY_NAMES.get(name, name): value for name, value in named.items()}
+            if len(renamed) == len(named):
+                return public(*arguments, **renamed)
+        if any(hasattr(type(x), "__torch_function__") for x in others((*arguments, *named.values()))):
+            caller = sys._getframe(1)
+            while caller.f_code.co_name in ("refused", "instead") or caller.f_code is getattr(public, "__code__", None):
+                caller = caller.f_back  # type: ignore[assignment]
+            if not caller.f_code.co_filename.startswith(_FUNCTIONS):
+                from importlib import import_module
 
-            return import_module("norch._package.override").instead(public, arguments, named, error)
-    raise error from error.__cause__
+                return import_module("norch._package.override").instead(public, arguments, named, error)
+        raise error from error.__cause__
+    finally:
+        del error  # its traceback has this frame: the cycle would keep the tensors of the call
 
 
 def others(values: Iterable[Any]) -> Iterator[Any]:

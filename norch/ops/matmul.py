@@ -133,22 +133,22 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     x = input
     try:
         out = lib.norch_linear(x, weight, bias, _NO_EPILOGUE)
-    except ShapeError as error:
-        return _linear_of_other_shapes(x, weight, bias, error)
+    except ShapeError:
+        if (other := _linear_of_other_shapes(x, weight, bias)) is None:
+            raise
+        return other
     except TypeError as error:
         return instead(linear, (input, weight) if bias is None else (input, weight, bias), {}, error)
     return record(_Linear, out, (x, weight, bias))
 
 
-def _linear_of_other_shapes(x: Tensor, weight: Tensor, bias: Tensor | None, refused: ShapeError) -> Tensor:
-    """linear() with a vector for a weight, or a bias that broadcasts."""
+def _linear_of_other_shapes(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
+    """linear() with a vector for a weight, or a bias that broadcasts; None for other shapes."""
     if weight.ndim != 1 and (bias is None or bias.shape == weight.shape[:1]):
-        raise refused from None
+        return None
     sums = product(x, weight) if weight.ndim == 1 else linear(x, weight)
     out = sums if bias is None else sums + bias
-    if out.shape != sums.shape:
-        raise refused from None
-    return out
+    return out if out.shape == sums.shape else None
 
 
 @policy("lower")

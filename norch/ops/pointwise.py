@@ -452,14 +452,16 @@ def where(condition: Tensor, input: Operand | None = None, other: Operand | None
         return as_operand(condition, "where").nonzero(as_tuple=True)
     try:
         return _where(condition, input, other)
-    except DTypeError as error:
-        return _by_bytes(condition, input, other, error)
+    except DTypeError:
+        if (out := _by_bytes(condition, input, other)) is None:
+            raise
+        return out
 
 
-def _by_bytes(condition: Any, input: Any, other: Any, error: DTypeError) -> Tensor:
-    """where() of a mask of bytes, which PyTorch had before it had bool; raises error for other dtypes."""
+def _by_bytes(condition: Any, input: Any, other: Any) -> Tensor | None:
+    """where() of a mask of bytes, which PyTorch had before it had bool; None for other dtypes."""
     if getattr(condition, "dtype", None) is not uint8:
-        raise error
+        return None
     return _where(ne(condition, 0), input, other)
 
 
@@ -491,8 +493,10 @@ def _where_method(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
     """self where condition holds, other elsewhere."""
     try:
         return _where(condition, self, other)
-    except DTypeError as error:
-        return _by_bytes(condition, self, other, error)
+    except DTypeError:
+        if (out := _by_bytes(condition, self, other)) is None:
+            raise
+        return out
 
 
 _pow_, _div_, _write_lerp = inplace_form(_pow), inplace_form(div), writes("ternary", "lerp")

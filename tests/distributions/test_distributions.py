@@ -106,7 +106,7 @@ def test_like_torch(torch: Any, name: str) -> None:
         if name in NO_ENTROPY or CASES[name][0] in NO_CDF:
             pass
         elif not dist.has_enumerate_support:
-            results += [dist.cdf(at), dist.icdf(to([[0.1, 0.5, 0.7]]).to(at.device))]
+            results += [dist.cdf(at), dist.icdf(to([[0.1, 0.5, 0.7]]).double().to(at.device))]
             results += [dist.icdf(dist.cdf(at))]
         else:
             results += [dist.enumerate_support(), dist.enumerate_support(False), dist.probs, dist.logits]

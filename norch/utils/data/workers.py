@@ -330,4 +330,7 @@ def _raise(kind: type[Exception], text: str) -> None:
         error = kind.__new__(kind, text)
     if text not in str(error) or isinstance(error, StopIteration):  # a StopIteration would end the iteration
         error = Error(text)
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # its traceback has this frame
