@@ -72,7 +72,7 @@ def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
 
 def _nesting(tree: Any) -> Any:
     """What is around the values of tree; lists and tuples are alike."""
-    if type(tree) in nodes:
+    if type(tree) in nodes and type(tree) not in (dict, list, tuple):  # which programs may have registered
         children, context = nodes[type(tree)][0](tree)
         return type(tree), context, [_nesting(value) for value in children]
     if isinstance(tree, dict):

@@ -3,7 +3,7 @@ column. Their operations are those of calls.py that PyTorch has for these layout
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._binding.numbers import flag
 from .._tensor.copying import rebuilt_compressed
@@ -110,18 +110,20 @@ class CompressedTensor(SparseTensor):
         out.requires_grad_(self.requires_grad)
         return out
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        notes = SparseTensor.__repr__(self).rpartition("       size=")[2].partition(", layout=")
-        first, second = (("crow", "col"), ("ccol", "row"))[self._axis]
-        lines = (
-            nested(f"tensor({first}_indices=", self._pointers(self._axis, "")),
-            nested(f"       {second}_indices=", self._coordinates[1 - self._axis]),
-            f"{nested('       values=', self._stored)}, size={notes[0]}",
-            f"       layout={notes[2]}",
-        )
-        return ",\n".join(lines)
+    if not TYPE_CHECKING:  # as in _tensor/protocols.py
 
-    __str__ = __repr__  # type: ignore[assignment]
+        def __repr__(self, *, tensor_contents: Any = None) -> str:
+            notes = SparseTensor.__repr__(self).rpartition("       size=")[2].partition(", layout=")
+            first, second = (("crow", "col"), ("ccol", "row"))[self._axis]
+            lines = (
+                nested(f"tensor({first}_indices=", self._pointers(self._axis, "")),
+                nested(f"       {second}_indices=", self._coordinates[1 - self._axis]),
+                f"{nested('       values=', self._stored)}, size={notes[0]}",
+                f"       layout={notes[2]}",
+            )
+            return ",\n".join(lines)
+
+        __str__ = __repr__
 
 
 def _called(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:

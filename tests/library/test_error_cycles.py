@@ -33,7 +33,7 @@ SETTINGS = ("set_", "use_", "save", "load", "manual_seed", "seed", "capture", "c
 
 
 def is_freed(call):
-    """Whether a tensor that call(x) refuses is freed with the last reference of the caller; None if it is not refused."""
+    """Whether a tensor that call(x) refuses is freed with the last reference to it; None if it is not refused."""
     x = norch.zeros(3, 3)
     alive = weakref.ref(x)
     refused = False

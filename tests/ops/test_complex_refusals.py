@@ -154,7 +154,7 @@ def leaves(result):
         return [leaf for part in result for leaf in leaves(part)]
     if hasattr(result, "detach"):
         result = result.detach()
-        result = result.to_dense() if result.is_sparse else result
+        result = result if "strided" in str(result.layout) else result.to_dense()
         if isinstance(result, torch.Tensor):
             result = result.resolve_conj().resolve_neg()
         return [result.contiguous().numpy()]
