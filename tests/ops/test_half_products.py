@@ -11,7 +11,7 @@ import pytest
 import norch
 from norch.nn import functional as F
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.host, pytest.mark.kernel]
 
 # m, k, n: each algorithm of float32 and its edges; more rows, columns and terms than a block has
 SIZES = [
@@ -29,8 +29,8 @@ SIZES = [
     (200, 3, 2100),
     (700, 64, 9),
     (40, 0, 5),
-    pytest.param((300, 400, 330), marks=pytest.mark.host),  # blocks of the CPU, packed
-    pytest.param((401, 1100, 333), marks=pytest.mark.host),
+    (300, 400, 330),  # blocks, packed
+    (401, 1100, 333),
 ]
 
 
