@@ -39,7 +39,7 @@ _KEEPING = frozenset(
     "frac half int isinf isnan long matmul mm mul multiply neg negative rad2deg relu round sgn short sign signbit sin "
     "sinh sparse_mask sqrt square sub subtract tan tanh to true_divide trunc type_as zeros_like".split()
 )
-_TURNING = frozenset("t T H mT transpose swapaxes swapdims adjoint mH".split())
+_TRANSPOSING = frozenset("t T H mT transpose swapaxes swapdims adjoint mH".split())
 _LEAVING = frozenset("mv addmm linear sum norm grad to_sparse to_sparse_coo to_sparse_csr to_sparse_csc type".split())
 _WITHOUT_ELEMENTS = calls.AS_THEY_ARE.union(calls.SHAPES, calls.REFUSALS)
 
@@ -131,17 +131,17 @@ def _called(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     name = func.__name__
     if name in ("__get__", "__set__"):
         name = calls._name_of(func.__self__)
-    given = [x for x in (*args, *kwargs.values()) if isinstance(x, CompressedTensor)]
-    known = _KEEPING | _TURNING | _LEAVING | _WITHOUT_ELEMENTS
-    if not given or not (name in known or name in vars(CompressedTensor)):
+    operands = [x for x in (*args, *kwargs.values()) if isinstance(x, CompressedTensor)]
+    implemented = _KEEPING | _TRANSPOSING | _LEAVING | _WITHOUT_ELEMENTS
+    if not operands or not (name in implemented or name in vars(CompressedTensor)):
         raise NotImplementedError(
             f"{name}: norch does not compute it of sparse_csr and sparse_csc; use to_sparse_coo()"
         )
     out = calls.call(func, args, kwargs)
-    if isinstance(out, SparseTensor) and name in _KEEPING | _TURNING:
-        if not out._distinct and all(x._distinct for x in given):  # a sum
+    if isinstance(out, SparseTensor) and name in _KEEPING | _TRANSPOSING:
+        if not out._distinct and all(x._distinct for x in operands):  # a sum
             out = coalesced(out)
-        return compressed(out, given[0]._axis ^ (name in _TURNING))
+        return compressed(out, operands[0]._axis ^ (name in _TRANSPOSING))
     return out
 
 
@@ -171,36 +171,44 @@ def to_compressed(x: Tensor, axis: int, name: str) -> Tensor:
     return compressed(x if isinstance(x, CompressedTensor) else coalesced(x), int(axis))
 
 
-def checked_compressed(pointers: Any, plain: Any, values: Any, size: Any, axis: int, name: str) -> CompressedTensor:
+def checked_compressed(pointers: Any, indices: Any, values: Any, size: Any, axis: int, name: str) -> CompressedTensor:
     """A matrix of pointers, (rows or columns + 1), and for each value its index on the other axis."""
-    pointers, plain = pointers.to(int64), plain.to(int64)
-    if pointers.ndim != 1 or plain.ndim != 1 or values.ndim != 1 or not len(pointers):
+    pointers, indices = pointers.to(int64), indices.to(int64)
+    if pointers.ndim != 1 or indices.ndim != 1 or values.ndim != 1 or not len(pointers):
         raise ShapeError(f"{name}: expected three vectors, as batches and blocks are not supported")
     counts = pointers.diff()
-    if int(pointers[0]) or bool((counts < 0).any()) or int(pointers[-1]) != len(plain):
-        raise BoundsError(f"{name}: the first indices must rise from 0 to {len(plain)}, the number of the second ones")
+    if int(pointers[0]) or bool((counts < 0).any()) or int(pointers[-1]) != len(indices):
+        raise BoundsError(f"{name}: the first indices must rise from 0 to {len(indices)}, the number of second ones")
     if size is None:
-        other = int(plain.max()) + 1 if len(plain) else 0
+        other = int(indices.max()) + 1 if len(indices) else 0
         size = (len(counts), other) if axis == 0 else (other, len(counts))
     if len(size) != 2 or size[axis] != len(counts):
         raise ShapeError(f"{name}: {len(pointers)} first indices for a size of {tuple(size)}")
-    across = arange(len(counts), device=plain.device).repeat_interleave(counts)
-    x = checked(stack([plain, across] if axis else [across, plain]), values, tuple(size), None, name)
-    key = across * size[1 - axis] + plain
+    across = arange(len(counts), device=indices.device).repeat_interleave(counts)
+    x = checked(stack([indices, across] if axis else [across, indices]), values, tuple(size), None, name)
+    key = across * size[1 - axis] + indices
     x._distinct = bool((key[1:] > key[:-1]).all())
     x._sorted = x._distinct and axis == 0
     return compressed(x, axis)
 
 
-def _made(
-    pointers: Any, plain: Any, values: Any, size: Any, axis: int, dtype: Any, device: Any, requires_grad: Any, name: str
+def _from_parts(
+    pointers: Any,
+    indices: Any,
+    values: Any,
+    size: Any,
+    axis: int,
+    dtype: Any,
+    device: Any,
+    requires_grad: Any,
+    name: str,
 ) -> Tensor:
     requires_grad = flag(requires_grad, f"{name}: requires_grad")
     values = as_tensor(values, dtype=dtype, device=device)
-    pointers, plain = (as_tensor(part, device=values.device) for part in (pointers, plain))
-    if not {pointers.dtype, plain.dtype} <= {int32, int64}:
-        raise DTypeError(f"{name}: indices must be int32 or int64, not {pointers.dtype} and {plain.dtype}")
-    out = checked_compressed(pointers, plain, values.detach() if requires_grad else values, size, axis, name)
+    pointers, indices = (as_tensor(part, device=values.device) for part in (pointers, indices))
+    if not {pointers.dtype, indices.dtype} <= {int32, int64}:
+        raise DTypeError(f"{name}: indices must be int32 or int64, not {pointers.dtype} and {indices.dtype}")
+    out = checked_compressed(pointers, indices, values.detach() if requires_grad else values, size, axis, name)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -218,7 +226,7 @@ def sparse_csr_tensor(
     tensor([3., 9.])
     """
     of = dtype, device, requires_grad
-    return _made(crow_indices, col_indices, values, size, 0, *of, "sparse_csr_tensor")
+    return _from_parts(crow_indices, col_indices, values, size, 0, *of, "sparse_csr_tensor")
 
 
 @rename_errors
@@ -233,7 +241,7 @@ def sparse_csc_tensor(
             [3., 0.]])
     """
     of = dtype, device, requires_grad
-    return _made(ccol_indices, row_indices, values, size, 1, *of, "sparse_csc_tensor")
+    return _from_parts(ccol_indices, row_indices, values, size, 1, *of, "sparse_csc_tensor")
 
 
 def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
