@@ -8,7 +8,7 @@
  *   of rows:      i  |    |    +----+           bytes a number, and written so.
  *                    +----+    C
  *
- * The blocked algorithm widens within its packing (pack_narrow_panels of gemm.h) instead. Each sum has the order that the
+ * The blocked algorithm widens within its packing (gemm_pack_narrow.h) instead. Each sum has the order that the
  * product as a whole has in float32: blocks, and threads, do not change it. */
 
 #define NARROW_ROWS (9 * TILE_ROWS) /* of a block */
