@@ -402,20 +402,21 @@ def test_going_backward_twice_through_once_differentiable_is_an_error():
         assert plain.item() == 3.0 and not plain.requires_grad
 
 
+class TimesFactor(Function):
+    @staticmethod
+    def forward(x, factor=3.0, *, more=1.0):
+        return x * factor * more
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        (_, ctx.factor) = inputs
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.factor, None
+
+
 def test_setup_context_gets_the_defaults_of_forward():
-    class Scaled(norch.autograd.Function):
-        @staticmethod
-        def forward(x, factor=3.0, *, more=1.0):
-            return x * factor * more
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            (_, ctx.factor) = inputs
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.factor, None
-
     for arguments, named, expected in (
         ((), {}, 3.0),
         ((5.0,), {}, 5.0),
@@ -423,24 +424,16 @@ def test_setup_context_gets_the_defaults_of_forward():
         ((2.0,), {"more": 1.0}, 2.0),
     ):
         x = norch.tensor(1.0, requires_grad=True)
-        y = Scaled.apply(x, *arguments, **named)
+        y = TimesFactor.apply(x, *arguments, **named)
         y.backward()
         assert y.item() == x.grad.item() == expected
 
 
 def test_setup_context_gets_arguments_by_name():
-    class Times(norch.autograd.Function):
+    class Times(TimesFactor):
         @staticmethod
         def forward(x, factor):
             return x * factor
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            (_, ctx.factor) = inputs
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * ctx.factor, None
 
     x = norch.tensor(1.0, requires_grad=True)
     Times.apply(x, factor=4.0).backward()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 import norch
 from norch import func
-from norch.autograd import functional
+from norch.autograd import functional, transforms
 from norch.autograd.transforms import leaves
 from norch.testing import assert_close
 
@@ -223,6 +223,22 @@ def test_products_with_jacobians() -> None:
     second = func.grad(lambda x: func.jvp(lambda x: (x**2).sum(), (x,), (of([1.0, 3.0]),))[1])(x)
     assert second.tolist() == [2, 6]
     assert func.grad(lambda t: func.jvp(lambda x: (x**2).sum(), (x,), (t,))[1])(x).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("registered", [False, True])
+def test_cotangents_are_nested_as_the_output(registered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same before and after norch.utils._pytree registers the classes of containers."""
+    import norch.utils._pytree as pytree
+
+    monkeypatch.setattr(transforms, "nodes", dict(pytree.SUPPORTED_NODES) if registered else {})
+    x = of([1.0, 2.0])
+    alike = func.vjp(lambda x: {"a": [x * 2, (x * 3,)], "b": x}, x)[1]
+    expected = [6, 6]
+    assert alike({"a": [x / x, (x / x,)], "b": x / x})[0].tolist() == expected
+    assert alike(OrderedDict(a=(x / x, [x / x]), b=x / x))[0].tolist() == expected
+    for other in ({"b": x, "a": [x, (x,)]}, {"a": [x, x], "b": x}, [x, x, x], {"a": [x, (x,)], "c": x}):
+        with pytest.raises(norch.Error, match="nested as the output"):
+            alike(other)
 
 
 def test_functional_call() -> None:

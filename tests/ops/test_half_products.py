@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from product_operands import operands_at_odd_places, operands_of_layouts
 
 import norch
 from norch.nn import functional as F
@@ -47,9 +48,7 @@ def check(found: Any, a: Any, b: Any) -> None:
 def test_products(sizes: tuple[int, ...]) -> None:
     rng = np.random.default_rng(0)
     m, k, n = sizes
-    for of_a, of_b, batch in itertools.product((False, True), (False, True), ((), (3,))):
-        a = halves(rng, *batch, k, m).mT if of_a else halves(rng, *batch, m, k)
-        b = halves(rng, *batch, n, k).mT if of_b else halves(rng, *batch, k, n)
+    for a, b in operands_of_layouts(partial(halves, rng), m, k, n):
         check(a @ b, a, b)
     x, weight, bias = halves(rng, m, k), halves(rng, n, k), halves(rng, n)
     assert norch.equal(F.linear(x, weight, bias), F.linear(x.float(), weight.float(), bias.float()).half())
@@ -57,13 +56,9 @@ def test_products(sizes: tuple[int, ...]) -> None:
 
 def test_operands_at_odd_places_and_strides() -> None:
     rng = np.random.default_rng(0)
-    a, b = halves(rng, 40, 101), halves(rng, 101, 90)
-    check(a[:, 1:] @ b[1:], a[:, 1:], b[1:])
-    check(a[1::2, :100:3] @ b[:100:3, 1::2], a[1::2, :100:3], b[:100:3, 1::2])
-    row = halves(rng, 202)[::2]
-    check(row @ b, row, b)
-    check(a @ row, a, row)
-    check(row[None].expand(20, 101) @ b, row[None].expand(20, 101), b)
+    a, b, row = halves(rng, 40, 101), halves(rng, 101, 90), halves(rng, 202)[::2]
+    for left, right in operands_at_odd_places(a, b, row):
+        check(left @ right, left, right)
     check(a @ row[:, None].expand(101, 70), a, row[:, None].expand(101, 70))
     check(a[0, 0].expand(40, 101) @ b, a[0, 0].expand(40, 101), b)
     column = halves(rng, 30, 1)
