@@ -21,7 +21,8 @@ def modes_of(devices: Iterable[Any]) -> int:
     return sum(2 << i for i, casts in enumerate(devices) if casts)
 
 
-_UNSET, _SET = ((False, False), (bfloat16, float16), True), 32
+_UNSET = (False, False), (bfloat16, float16), True
+_SET = 32  # NR_CAST_SETTING of csrc/python/modes.h
 
 
 class Setting:

@@ -71,13 +71,16 @@ def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
 
 
 def _nesting(tree: Any) -> Any:
-    """What is around the values of tree; lists and tuples are alike."""
-    if type(tree) in nodes and type(tree) not in (dict, list, tuple):  # which programs may have registered
-        children, context = nodes[type(tree)][0](tree)
-        return type(tree), context, [_nesting(value) for value in children]
+    """The containers around the values of tree. Lists and tuples are alike, and so are dicts of all classes, whether or
+    not utils._pytree, which registers them, is imported."""
     if isinstance(tree, dict):
         return dict, list(tree), [_nesting(value) for value in tree.values()]
-    return [_nesting(value) for value in tree] if isinstance(tree, (list, tuple)) else None
+    if isinstance(tree, (list, tuple)):
+        return [_nesting(value) for value in tree]
+    if type(tree) in nodes:
+        children, context = nodes[type(tree)][0](tree)
+        return type(tree), context, [_nesting(value) for value in children]
+    return None
 
 
 def check_nesting(name: str, tree: Any, of: str, wanted: Any) -> None:

@@ -78,6 +78,7 @@ CALLS = [
     (TypeError, "cross_entropy: expected a tensor, not NoneType", lambda: nn.CrossEntropyLoss()(x, None)),
     (TypeError, "cross_entropy: expected a tensor, not NoneType", lambda: nn.CrossEntropyLoss()(None, x)),
     (TypeError, "linear: expected a tensor, not NoneType", lambda: F.linear(x, None)),
+    (norch.ShapeError, "linear: the bias needs shape (2,)", lambda: F.linear(x, x, norch.ones(5, 2, 2))),
     (ValueError, "between 0 and 1, but got 'a'", lambda: nn.Dropout("a")),
     (TypeError, "dropout: p must be a number, not NoneType", lambda: F.dropout(x, None)),
     (ValueError, "invalid lr value: 'a'", lambda: optim.SGD([p], lr="a")),

@@ -3,6 +3,8 @@ cycle, and keep memory until the garbage collector runs."""
 
 import gc
 import inspect
+import subprocess
+import sys
 import warnings
 import weakref
 
@@ -73,3 +75,66 @@ def test_every_function_that_refuses_frees_its_tensors(no_collection, module):
                 if freed is False:
                     kept.append((name, str(wrong)))
     assert refused > len(functions) and not kept
+
+
+class Foreign:
+    """An object that other functions may compute with, and none here does."""
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        raise TypeError("not with this")
+
+
+@pytest.mark.parametrize("name", ["add", "sum", "gather", "matmul"])
+def test_an_object_that_refuses_frees_the_tensors(no_collection, name):
+    assert is_freed(lambda x: getattr(norch, name)(x, Foreign()))
+
+
+NOT_ASKED = """
+import gc, weakref
+import norch
+
+class Foreign:
+    __torch_function__ = classmethod(lambda *arguments: 0)
+
+gc.disable()
+x = norch.zeros(3)
+alive = weakref.ref(x)
+try:
+    with norch._C.DisableTorchFunction():
+        norch.add(x, Foreign())
+except TypeError:
+    del x
+assert alive() is None
+"""
+
+
+def test_an_object_that_is_not_asked_frees_the_tensors():
+    """In a process in which no such object was met before."""
+    subprocess.run([sys.executable, "-c", NOT_ASKED], check=True)
+
+
+class Broken(norch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        raise ValueError(f"no sample {index}")
+
+
+def test_an_error_of_a_worker_frees_the_tensors_of_the_loop(no_collection):
+    def iterate(x):
+        for _ in norch.utils.data.DataLoader(Broken(), num_workers=1):
+            x.sum()
+
+    assert is_freed(iterate)
+
+
+def test_an_exception_that_is_raised_again_frees_the_tensors(no_collection):
+    def raise_again(x):
+        try:
+            x.view(7)
+        except norch.Error:
+            norch.utils.data._utils.ExceptionWrapper(where="here").reraise()
+
+    assert is_freed(raise_again)
