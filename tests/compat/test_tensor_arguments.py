@@ -5,6 +5,8 @@ import pytest
 import norch
 import norch.nn.functional as F
 
+pytestmark = pytest.mark.host
+
 X = norch.arange(24.0).reshape(2, 3, 4)
 ROW = X[0, 0]
 INDICES = norch.tensor([0, 1])
