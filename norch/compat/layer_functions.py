@@ -38,6 +38,15 @@ def instance_norm(
     return F.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
+def _of_given_weights(cls: Any) -> Any:
+    """A class of layers that get their weights at each call: none are drawn, also not on the device meta, as what
+    records or forbids draws (an export, vmap) would see it."""
+    return type(cls.__name__, (cls,), {"reset_parameters": lambda self: None})
+
+
+_RNNBase = _of_given_weights(nn.RNNBase)
+
+
 def _layers(mode: str) -> Any:
     def layers(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
         """Takes (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or for a
@@ -49,7 +58,7 @@ def _layers(mode: str) -> Any:
         hidden = params[0].shape[0] // 4 if mode == "LSTM" else size
         options = {"bias": bias, "dropout": dropout if count > 1 else 0.0, "bidirectional": both}
         options |= {"batch_first": batch_first, "proj_size": size if size < hidden else 0, "device": "meta"}
-        layer: Any = nn.RNNBase(mode, params[0].shape[1], hidden, count, **options).train(train)
+        layer: Any = _RNNBase(mode, params[0].shape[1], hidden, count, **options).train(train)
         kinds = [*_KINDS[: 4 if bias else 2], *["weight_hr"] * (size < hidden)]
         names = [f"{kind}{suffix}" for suffix in layer._suffixes() for kind in kinds]
         x = input if sizes is None else PackedSequence(input, sizes)
@@ -60,8 +69,10 @@ def _layers(mode: str) -> Any:
 
 
 def _cell(cls: Any, *kind: str) -> Any:
+    made = _of_given_weights(cls)
+
     def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Any:
-        layer = cls(w_ih.shape[1], w_hh.shape[1], b_ih is not None, *(k[4:] for k in kind), device="meta")
+        layer = made(w_ih.shape[1], w_hh.shape[1], b_ih is not None, *(k[4:] for k in kind), device="meta")
         weights = {name: w for name, w in zip(_KINDS, (w_ih, w_hh, b_ih, b_hh)) if w is not None}
         return functional_call(layer, weights, (input, hx))
 
