@@ -25,7 +25,7 @@ struct nr_observer {
     /* The host has written all elements of a new tensor. */
     int32_t (*host_wrote)(nr_observer *self, const norch_tensor *x);
     /* Something happens that the observer cannot follow: a failure stops the operation. */
-    int32_t (*refuse)(nr_observer *self, const char *what);
+    int32_t (*refuse)(nr_observer *self, const char *event);
 };
 
 /* The number of observers. While it is 0, as in most programs, nr_observing() need not look up one of the thread. */
@@ -44,9 +44,9 @@ static inline bool nr_records(void) {
     return observer && observer->replays;
 }
 
-static inline int32_t nr_note_unseen(const char *what) {
+static inline int32_t nr_note_unseen(const char *event) {
     nr_observer *observer = nr_observing();
-    return observer ? observer->refuse(observer, what) : NORCH_OK;
+    return observer ? observer->refuse(observer, event) : NORCH_OK;
 }
 
 static inline int32_t nr_note_host_wrote(const norch_tensor *x) {

@@ -270,8 +270,8 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
     int64_t seen = NAME(seen_by)(p, first + rows);
     NAME(probabilities)(h, first, rows);
     const int64_t q_row = p->row[NR_ATTENTION_Q], g_row = p->row[NR_ATTENTION_G];
-    const NAME(right) some_q = NAME(rows_of)(h->packed_q, rows, p->width, h->q + first * q_row, q_row, seen);
-    const NAME(right) some_g = NAME(rows_of)(h->packed_g, rows, p->value_width, h->g + first * g_row, g_row, seen);
+    const NAME(right) right_q = NAME(rows_of)(h->packed_q, rows, p->width, h->q + first * q_row, q_row, seen);
+    const NAME(right) right_g = NAME(rows_of)(h->packed_g, rows, p->value_width, h->g + first * g_row, g_row, seen);
     for (int64_t i = 0; i < rows; i += TILE_ROWS) {
         int64_t count = least(TILE_ROWS, rows - i), end = NAME(seen_by)(p, first + i + count);
         int64_t width = ceil_div(end, LANES) * LANES, zeros = least(h->pitch, width + REACH) - width;
@@ -299,9 +299,9 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
                 blind = p->causal && j > first ? j - first : 0; /* see nothing of it */
         const T *slopes = h->slopes + blind * h->pitch + j, *scores = h->scores + blind * h->pitch + j;
         NAME(times)(h->grad_k + j * p->row[NR_ATTENTION_GRAD_K], p->row[NR_ATTENTION_GRAD_K], true, count, p->width,
-                    rows - blind, slopes, 1, h->pitch, &some_q, blind);
+                    rows - blind, slopes, 1, h->pitch, &right_q, blind);
         NAME(times)(h->grad_v + j * p->row[NR_ATTENTION_GRAD_V], p->row[NR_ATTENTION_GRAD_V], true, count,
-                    p->value_width, rows - blind, scores, 1, h->pitch, &some_g, blind);
+                    p->value_width, rows - blind, scores, 1, h->pitch, &right_g, blind);
     }
 }
 

@@ -24,7 +24,7 @@ INLINE double OF_DTYPE(mean_below)(const T *restrict x, int64_t n, T top) {
 }
 
 /* Loss and kept numbers of rows, at most BLOCK of them; whether all targets are in range. */
-INLINE bool OF_DTYPE(some_rows)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t first, int64_t rows) {
+INLINE bool OF_DTYPE(losses_of_rows)(const nr_cross_entropy_plan *p, T *restrict losses, int64_t first, int64_t rows) {
     bool found = true;
     const int64_t n = p->n;
     const T *x = (const T *)p->x + first * n;
@@ -53,7 +53,7 @@ static bool OF_DTYPE(forward)(const nr_cross_entropy_plan *p, void *losses, int6
     const int64_t rows = p->n == 0 ? BLOCK : p->n <= FEW ? BLOCK / p->n : 1;
     bool found = true;
     for (int64_t row = first; row < last; row += rows)
-        found &= OF_DTYPE(some_rows)(p, losses, row, least(rows, last - row));
+        found &= OF_DTYPE(losses_of_rows)(p, losses, row, least(rows, last - row));
     return found;
 }
 

@@ -3,8 +3,8 @@
 typedef __typeof__(_Generic((T)0, float: 0.0, default: (T)0)) RUNNING;
 
 /* Scans `width` lanes from `at` on; width is a constant at compile time unless lanes are contiguous. */
-INLINE void OF_DTYPE(fold_some)(const lanes *l, int64_t at, int64_t width, const int64_t next[2], RUNNING identity,
-                                RUNNING (*combine)(RUNNING, RUNNING)) {
+INLINE void OF_DTYPE(fold_lanes)(const lanes *l, int64_t at, int64_t width, const int64_t next[2], RUNNING identity,
+                                 RUNNING (*combine)(RUNNING, RUNNING)) {
     RUNNING state[WIDTH];
     const char *x = l->x + at * next[1];
     char *out = l->out + at * next[0];
@@ -32,10 +32,10 @@ INLINE void OF_DTYPE(fold)(const lanes *l, RUNNING identity, RUNNING (*combine)(
     static const int64_t dense[2] = {sizeof(T), sizeof(T)};
     int64_t at = 0;
     if (l->next[0] == sizeof(T) && l->next[1] == sizeof(T)) {
-        OF_DTYPE(fold_some)(l, 0, l->width, dense, identity, combine);
+        OF_DTYPE(fold_lanes)(l, 0, l->width, dense, identity, combine);
         return;
     }
-    for (; at + 4 <= l->width; at += 4) OF_DTYPE(fold_some)(l, at, 4, l->next, identity, combine);
+    for (; at + 4 <= l->width; at += 4) OF_DTYPE(fold_lanes)(l, at, 4, l->next, identity, combine);
     for (; at < l->width; at++) OF_DTYPE(fold_one)(l, at, identity, combine);
 }
 
@@ -59,7 +59,7 @@ static void OF_DTYPE(logsumexp)(const lanes *l) { OF_DTYPE(fold)(l, -(RUNNING)IN
 #endif
 /* The index of the last of the best so far, of all lanes; a NaN is better than all numbers, and only a
  * later NaN replaces it. The choice is made by masks: a branch would be guessed for each element. */
-INLINE void OF_DTYPE(extreme_some)(const lanes *l, bool (*reaches)(T, T)) {
+INLINE void OF_DTYPE(extreme_lanes)(const lanes *l, bool (*reaches)(T, T)) {
     T best[WIDTH];
     int64_t index[WIDTH];
     const char *x = l->x;
@@ -130,7 +130,7 @@ INLINE void OF_DTYPE(extreme_one)(const lanes *l, int64_t at, bool (*reaches)(T,
 }
 INLINE void OF_DTYPE(extreme)(const lanes *l, bool (*reaches)(T, T)) {
     if (l->next[0] == sizeof(int64_t) && l->next[1] == sizeof(T))
-        OF_DTYPE(extreme_some)(l, reaches);
+        OF_DTYPE(extreme_lanes)(l, reaches);
     else
         for (int64_t at = 0; at < l->width; at++) OF_DTYPE(extreme_one)(l, at, reaches);
 }

@@ -55,7 +55,7 @@ INLINE void OF_DTYPE(add_up)(double *restrict sums, T *restrict part, int64_t wi
     }
 }
 
-INLINE void OF_DTYPE(some_columns)(const nr_softmax_plan *p, int64_t tile, bool logs) {
+INLINE void OF_DTYPE(columns_of_tile)(const nr_softmax_plan *p, int64_t tile, bool logs) {
     int64_t at, width = OF_DTYPE(find_columns)(p, tile, &at);
     const T *restrict x = (const T *)p->x + at;
     T *restrict out = (T *)p->out + at;
@@ -83,7 +83,7 @@ INLINE void OF_DTYPE(some_columns)(const nr_softmax_plan *p, int64_t tile, bool 
         }
 }
 
-INLINE void OF_DTYPE(some_columns_backward)(const nr_softmax_plan *p, int64_t tile, bool logs) {
+INLINE void OF_DTYPE(columns_of_tile_backward)(const nr_softmax_plan *p, int64_t tile, bool logs) {
     int64_t at, width = OF_DTYPE(find_columns)(p, tile, &at);
     const T *restrict g = (const T *)p->x + at, *restrict y = (const T *)p->result + at;
     T *restrict out = (T *)p->out + at;
@@ -102,13 +102,13 @@ INLINE void OF_DTYPE(some_columns_backward)(const nr_softmax_plan *p, int64_t ti
         }
 }
 
-static void OF_DTYPE(columns)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(some_columns)(p, tile, false); }
-static void OF_DTYPE(log_columns)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(some_columns)(p, tile, true); }
+static void OF_DTYPE(columns)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(columns_of_tile)(p, tile, false); }
+static void OF_DTYPE(log_columns)(const nr_softmax_plan *p, int64_t tile) { OF_DTYPE(columns_of_tile)(p, tile, true); }
 static void OF_DTYPE(columns_backward)(const nr_softmax_plan *p, int64_t tile) {
-    OF_DTYPE(some_columns_backward)(p, tile, false);
+    OF_DTYPE(columns_of_tile_backward)(p, tile, false);
 }
 static void OF_DTYPE(log_columns_backward)(const nr_softmax_plan *p, int64_t tile) {
-    OF_DTYPE(some_columns_backward)(p, tile, true);
+    OF_DTYPE(columns_of_tile_backward)(p, tile, true);
 }
 
 /* ---- short rows: where exp is needed they are turned into columns and back ------------------------------- */
@@ -125,9 +125,9 @@ INLINE void OF_DTYPE(short_rows)(const nr_softmax_plan *p, int64_t tile, bool lo
     OF_DTYPE(turn)(x, (const T *)p->x + at, rows, p->n);
     if (is_backward) {
         OF_DTYPE(turn)(result, (const T *)p->result + at, rows, p->n);
-        OF_DTYPE(some_columns_backward)(&turned, 0, logs);
+        OF_DTYPE(columns_of_tile_backward)(&turned, 0, logs);
     } else {
-        OF_DTYPE(some_columns)(&turned, 0, logs);
+        OF_DTYPE(columns_of_tile)(&turned, 0, logs);
     }
     OF_DTYPE(turn)((T *)p->out + at, out, p->n, rows);
 }

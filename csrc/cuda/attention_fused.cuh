@@ -204,8 +204,9 @@ DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const int i = e / 2 * 8, k = j * 8 + e % 2;
-                const int own_query = query + (by_keys ? k : i), own_key = key + (by_keys ? i : k);
-                if (own_query >= a.queries || own_key >= a.keys || (a.causal && own_key > own_query))
+                const int query_of_thread = query + (by_keys ? k : i), key_of_thread = key + (by_keys ? i : k);
+                if (query_of_thread >= a.queries || key_of_thread >= a.keys ||
+                    (a.causal && key_of_thread > query_of_thread))
                     s[j][e] = d[j][e] = 0;
             }
 }
@@ -373,10 +374,10 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
         const uint32_t to = tiles + (B::stages == 1 ? 0 : i % 2 * STAGE);
         q.load(to);
         g.load(to + TILE);
-        for (int own = (int)threadIdx.x; own < N; own += THREADS) {
-            const int query = (begin + query_round) * N + own;
-            copy_async<4>(to + own * L::ROW + L::PADDING, logsumexp + query, query < a.queries);
-            copy_async<4>(to + TILE + own * L::ROW + L::PADDING, delta + query, query < a.queries);
+        for (int index = (int)threadIdx.x; index < N; index += THREADS) {
+            const int query = (begin + query_round) * N + index;
+            copy_async<4>(to + index * L::ROW + L::PADDING, logsumexp + query, query < a.queries);
+            copy_async<4>(to + TILE + index * L::ROW + L::PADDING, delta + query, query < a.queries);
         }
         commit_copies();
         if (++query_round == rounds) {
@@ -418,9 +419,9 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
         if constexpr (makes_k) row_products<P, W, n, held>(d, left_v, tiles + now + TILE);
         score_gradients<P, n, general, true>(a, at, edge, query, key, seen, s, d,
                                              [&](int j, int e, float *row_logsumexp, float *row_delta) {
-                                                 const unsigned char *own = padding + (j * 8 + e % 2) * L::ROW;
-                                                 *row_logsumexp = *reinterpret_cast<const float *>(own);
-                                                 *row_delta = *reinterpret_cast<const float *>(own + TILE);
+                                                 const unsigned char *statistics = padding + (j * 8 + e % 2) * L::ROW;
+                                                 *row_logsumexp = *reinterpret_cast<const float *>(statistics);
+                                                 *row_delta = *reinterpret_cast<const float *>(statistics + TILE);
                                              });
         if constexpr (makes_v) add_products<P, W, n>(dv, s, tiles + now + TILE, in_memory + now + TILE);
         if constexpr (makes_k) add_products<P, W, n>(dk, d, tiles + now, in_memory + now);

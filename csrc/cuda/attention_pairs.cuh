@@ -165,10 +165,10 @@ DEVICE void factors_of_queries(const fused_args &a, const place &p, int query, i
     const bool odd = threadIdx.x % 2;
     uint32_t w[4];
     draw(a, p, query + (odd ? 8 : 0), key, w);
-    const uint32_t own[2] = {odd ? w[2] : w[0], odd ? w[3] : w[1]};
+    const uint32_t local[2] = {odd ? w[2] : w[0], odd ? w[3] : w[1]};
     const uint32_t other[2] = {exchanged(odd ? w[0] : w[2], 1), exchanged(odd ? w[1] : w[3], 1)};
 #pragma unroll
-    for (int e = 0; e < 4; e++) f[e] = factor_of(a, (e / 2 == 1) == odd ? own[e % 2] : other[e % 2]);
+    for (int e = 0; e < 4; e++) f[e] = factor_of(a, (e / 2 == 1) == odd ? local[e % 2] : other[e % 2]);
 }
 
 /* The same, queries across: e is query + e % 2, key + 8 (e / 2). Four lanes have four keys each of four pairs e: lane m

@@ -56,12 +56,12 @@ struct batch_norm_thread {
         if (row >= a.rows || channel >= a.p.channels) last = 0;
     }
     /* Calls what(i) with the place of the first element of each unit. */
-    template <int W, class What> DEVICE void each(const batch_norm_args &a, const What &what) const {
+    template <int W, class Visit> DEVICE void each(const batch_norm_args &a, const Visit &visit) const {
         if (unit >= last) return;
         int64_t in = unit % a.in_sample, at = unit / a.in_sample * a.sample + base;
 #pragma unroll 4
         for (int64_t u = unit; u < last; u += a.rows) {
-            what(at + in * W);
+            visit(at + in * W);
             at += a.step_samples * a.sample;
             in += a.step_in_sample;
             if (in >= a.in_sample) {
@@ -73,21 +73,21 @@ struct batch_norm_thread {
 };
 
 /* The sums of all threads of a channel in this block, for each of them. */
-template <int n> DEVICE sums<n> joined(const batch_norm_args &a, sums<n> own) {
+template <int n> DEVICE sums<n> joined(const batch_norm_args &a, sums<n> partial) {
     if (a.span == 1) {
         const line all = {0, (int)threadIdx.x, NR_BLOCK, false};
 #pragma unroll
-        for (int k = 0; k < n; k++) own.v[k] = add_up(all, own.v[k]);
-        return own;
+        for (int k = 0; k < n; k++) partial.v[k] = add_up(all, partial.v[k]);
+        return partial;
     }
     __shared__ sums<n> memory[NR_BLOCK];
     const int thread = (int)threadIdx.x, inner = (int)a.p.inner;
-    memory[thread] = own;
+    memory[thread] = partial;
     __syncthreads();
     if (thread < a.span)
-        for (int i = thread + a.span; i < a.span * a.rows; i += a.span) own.add(memory[i]);
+        for (int i = thread + a.span; i < a.span * a.rows; i += a.span) partial.add(memory[i]);
     __syncthreads();
-    memory[thread] = own;
+    memory[thread] = partial;
     __syncthreads();
     sums<n> all = {};
     for (int i = 0, from = thread % a.span / inner * inner; i < inner; i++) all.add(memory[from + i]);
@@ -140,10 +140,10 @@ template <class T> DEVICE channel_numbers<T> stored_numbers(const batch_norm_arg
 }
 
 /* Calls what(x) with x of the type to compute in. */
-template <class T, class What> DEVICE auto in_type(bool wide, const What &what) {
+template <class T, class Body> DEVICE auto in_type(bool wide, const Body &body) {
     if constexpr (sizeof(T) == sizeof(float))
-        if (wide) return what(double(0));
-    return what(T(0));
+        if (wide) return body(double(0));
+    return body(T(0));
 }
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
@@ -155,17 +155,17 @@ template <class T> DEVICE double origin_of(const batch_norm_args &a, int64_t cha
 /* The sums of d and d^2 about the channel's first element: first about a thread's own, in T
  * unless that loses them, then moved. */
 template <class T, int W> DEVICE sums<2> deviations(const batch_norm_args &a, const batch_norm_thread &t) {
-    T own = 0;
+    T origin = 0;
     double n = 0;
     const auto add = [&](auto zero) {
         auto sum = zero, squares = zero;
         n = 0;
         t.each<W>(a, [&](int64_t i) {
             const auto x = pack_at<T, W>(a.p.x, i);
-            if (n == 0) own = x.v[0];
+            if (n == 0) origin = x.v[0];
 #pragma unroll
             for (int k = 0; k < W; k++) {
-                const auto d = (decltype(zero))x.v[k] - (decltype(zero))own;
+                const auto d = (decltype(zero))x.v[k] - (decltype(zero))origin;
                 sum += d;
                 squares += d * d;
             }
@@ -175,7 +175,7 @@ template <class T, int W> DEVICE sums<2> deviations(const batch_norm_args &a, co
     };
     sums<2> all = add(T(0));
     if (NR_IS_OUT_OF_RANGE(T, all.v[1], a.p.eps)) all = in_type<T>(true, add);
-    const double shift = n > 0 ? (double)own - origin_of<T>(a, t.channel) : 0;
+    const double shift = n > 0 ? (double)origin - origin_of<T>(a, t.channel) : 0;
     return {{all.v[0] + n * shift, all.v[1] + shift * (2 * all.v[0] + n * shift)}};
 }
 

@@ -133,13 +133,14 @@ void nr_cuda_write_chain(const std::string &text, const std::string &code) {
     if (all.file < 0) return;
     trim(all.file);
     const std::string name = name_of(text);
-    const std::string own = name + "." + std::to_string(getpid()) + "." + std::to_string(written++);
+    const std::string temporary = name + "." + std::to_string(getpid()) + "." + std::to_string(written++);
     const head h = head_of(text, code);
     bool good;
     {
-        opened one(openat(all.file, own.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+        opened one(openat(all.file, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
         good = one.file >= 0 && write_all(one.file, &h, sizeof h) && write_all(one.file, text.data(), text.size()) &&
                write_all(one.file, code.data(), code.size());
     }
-    if (!good || renameat(all.file, own.c_str(), all.file, name.c_str()) != 0) unlinkat(all.file, own.c_str(), 0);
+    if (!good || renameat(all.file, temporary.c_str(), all.file, name.c_str()) != 0)
+        unlinkat(all.file, temporary.c_str(), 0);
 }

@@ -64,7 +64,7 @@ struct state {
     std::vector<std::string> sources;
 };
 state *of_process; /* made with the first chain, and never freed: threads may run chains until the end */
-std::once_flag made;
+std::once_flag once;
 
 /* ---- finding the libraries ------------------------------------------------------------------------------------ */
 
@@ -205,7 +205,7 @@ bool nr_cuda_run_compiled(const nr_gpu *gpu, const chain_args &a, int32_t dtype,
                           size_t shared) {
     if (!*nr_library->nvrtc) return false;
     try {
-        std::call_once(made, [] { of_process = new state(); });
+        std::call_once(once, [] { of_process = new state(); });
         state &s = *of_process;
         std::lock_guard<std::mutex> guard(s.lock);
         if (!is_ready(s)) return false;
@@ -228,7 +228,7 @@ bool nr_cuda_run_compiled(const nr_gpu *gpu, const chain_args &a, int32_t dtype,
 int64_t nr_cuda_chain_text(const nr_backend *self, int64_t number, char *to, int64_t capacity) {
     if (nr_cuda_enter(self) != NORCH_OK) return -1;
     try {
-        std::call_once(made, [] { of_process = new state(); });
+        std::call_once(once, [] { of_process = new state(); });
         state &s = *of_process;
         std::lock_guard<std::mutex> guard(s.lock);
         if (number >= (int64_t)s.sources.size()) return -1;

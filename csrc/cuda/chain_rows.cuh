@@ -31,8 +31,8 @@ template <class D, int loops = 0> struct element_of {
 
     DEVICE int32_t ndim() const { return loops ? loops : a.ndim; }
 
-    DEVICE element_of(const chain_args &chain, T *all, uint32_t i, uint32_t own, uint32_t own_row)
-        : a(chain), registers(all), word(own), row(own_row) {
+    DEVICE element_of(const chain_args &chain, T *all, uint32_t i, uint32_t first_word, uint32_t local_row)
+        : a(chain), registers(all), word(first_word), row(local_row) {
 #pragma unroll
         for (int32_t d = 0; d < ndim(); d++) {
             const uint32_t rest = d + 1 < ndim() ? quotient(i, a.size[d]) : 0;
@@ -132,11 +132,12 @@ DEVICE void reduce_rows(const chain_args &a, const chain_step &step, const share
     using State = typename Row::State;
     static_assert(sizeof(State) <= sizeof shared.of_warps[0], "what a warp has");
     const chain_reduction &r = a.reductions[step.in[1]];
-    const uint32_t own = threadIdx.x / (uint32_t)r.team, count = a.row.size;
-    const element_of<D, loops> one(a, shared.registers, (own < rows.here ? rows.first + own : rows.first) * count,
-                                   own * count, own);
+    const uint32_t local_row = threadIdx.x / (uint32_t)r.team, count = a.row.size;
+    const element_of<D, loops> one(a, shared.registers,
+                                   (local_row < rows.here ? rows.first + local_row : rows.first) * count,
+                                   local_row * count, local_row);
     State s = Row::begin();
-    if (own < rows.here) {
+    if (local_row < rows.here) {
         const char *in = one.address(r.from);
         if (step.in[0] < NR_CHAIN_REGISTERS)
             take_row<Row, D>(s, r, row_in_register<D>{&one.in_register(step.in[0])}, in, (int32_t)count);
@@ -144,7 +145,7 @@ DEVICE void reduce_rows(const chain_args &a, const chain_step &step, const share
             take_row<Row, D>(s, r, row_in_memory<D>{in, r.from.stride[0], step.from}, in, (int32_t)count);
     }
     merge_neighbours<Row>(s, reinterpret_cast<State *>(shared.of_warps), r.team);
-    if (own >= rows.here || (threadIdx.x & (uint32_t)(r.team - 1)) != 0) return;
+    if (local_row >= rows.here || (threadIdx.x & (uint32_t)(r.team - 1)) != 0) return;
     const auto value = Row::value(s, count, r.param);
     if (step.out < NR_CHAIN_REGISTERS)
         one.write(step.out, step.to, (typename D::T)value); /* never an index, or a sum that is wider than D */

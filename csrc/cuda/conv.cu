@@ -297,7 +297,7 @@ static int32_t run_widened(const nr_call *call, const nr_conv_plan &p) {
     const int64_t bias = p.bias ? p.groups * (call->op == NR_CONV_FORWARD ? p.out : p.in) : 0;
     nr_conv_plan wide = p;
     struct {
-        void *const own;
+        void *const stored;
         void **wide;
         int64_t n;
         bool is_written;
@@ -313,7 +313,7 @@ static int32_t run_widened(const nr_call *call, const nr_conv_plan &p) {
     for (const auto &one : all) {
         if (!one.n) continue;
         *one.wide = next;
-        if (!one.is_written) NR_TRY(convert(call, next, NORCH_FLOAT32, one.own, call->dtype, one.n));
+        if (!one.is_written) NR_TRY(convert(call, next, NORCH_FLOAT32, one.stored, call->dtype, one.n));
         next += (one.n + 3) / 4 * 4;
     }
     nr_call in_float32 = *call;
@@ -321,7 +321,7 @@ static int32_t run_widened(const nr_call *call, const nr_conv_plan &p) {
     in_float32.plan = &wide;
     NR_TRY(run(&in_float32, wide, true));
     for (const auto &one : all)
-        if (one.is_written) NR_TRY(convert(call, one.own, call->dtype, *one.wide, NORCH_FLOAT32, one.n));
+        if (one.is_written) NR_TRY(convert(call, one.stored, call->dtype, *one.wide, NORCH_FLOAT32, one.n));
     return NORCH_OK;
 }
 

@@ -102,14 +102,14 @@ __global__ void __launch_bounds__(THREADS) correlate_runs(const correlation c, c
             if (j + q < columns) out[q] = sum[m][q];
     }
     if (is_number || !c.adjoint) return;
-    const int sample = (int)quotient((uint32_t)item, g.groups), own_group = (int)item - sample * (int)g.groups.size;
+    const int sample = (int)quotient((uint32_t)item, g.groups), local_group = (int)item - sample * (int)g.groups.size;
 #pragma unroll 1
     for (int at = 0; at < c.m * RUN; at++) {
         const int m = at / RUN, column = j + at % RUN;
         if (column >= columns) continue;
-        const output_position here(c, own_group, sample * (int)c.positions.size + i * columns + column);
+        const output_position here(c, local_group, sample * (int)c.positions.size + i * columns + column);
         float *to = static_cast<float *>(c.out) + here.out + m * c.out_plane;
-        if (*to != *to) *to = sum_inside<float>(c, own_group, m, here);
+        if (*to != *to) *to = sum_inside<float>(c, local_group, m, here);
     }
 }
 

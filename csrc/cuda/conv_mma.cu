@@ -452,10 +452,10 @@ __global__ void __launch_bounds__(THREADS, S::blocks) correlate_mma(const mma_ar
 
 /* ---- which shape, order and parts -------------------------------------------------------------------------------- */
 
-template <class D, class S, int order> static int32_t run(const nr_call *call, const mma_args &given, int32_t groups) {
+template <class D, class S, int order> static int32_t run(const nr_call *call, const mma_args &args, int32_t groups) {
     const nr_gpu *gpu = gpu_of(call);
-    mma_args g = given;
-    const correlation &c = given.c;
+    mma_args g = args;
+    const correlation &c = args.c;
     const int64_t tiles_m = (c.m + S::BM - 1) / S::BM, tiles = tiles_m * ((c.n + S::BN - 1) / S::BN);
     g.rounds = order == BY_TABLE ? (c.k + BK - 1) / BK : (c.channels + BK - 1) / BK * (int32_t)c.taps.size;
     g.part_rounds = g.rounds;

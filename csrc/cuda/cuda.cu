@@ -28,15 +28,15 @@ static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
 
 /* ---- errors ---------------------------------------------------------------------------------------------- */
 
-int32_t nr_cuda_fail(const char *what, cudaError_t error) {
+int32_t nr_cuda_fail(const char *op, cudaError_t error) {
     cudaGetLastError(); /* clears an error that does no lasting damage */
     if (error == cudaErrorMemoryAllocation)
-        return nr_library->fail(NORCH_ERROR_MEMORY, "%s: out of memory on the CUDA device", what);
+        return nr_library->fail(NORCH_ERROR_MEMORY, "%s: out of memory on the CUDA device", op);
     if (error == cudaErrorIllegalAddress || error == cudaErrorLaunchFailure)
         return nr_library->fail(NORCH_ERROR_DEVICE,
                                 "%s: an earlier operation, or this one, failed on the CUDA device: %s. What the device "
                                 "held is lost; NORCH_SYNC=1 names the operation",
-                                what, cudaGetErrorString(error));
+                                op, cudaGetErrorString(error));
     if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorUnsupportedPtxVersion) {
         cudaDeviceProp found;
         int index = 0;
@@ -44,9 +44,9 @@ int32_t nr_cuda_fail(const char *what, cudaError_t error) {
             return nr_library->fail(NORCH_ERROR_DEVICE,
                                     "%s: this build of norch has no code that cuda:%d (%s) runs: %s; "
                                     "build it with `make cuda CUDA_ARCHS=%d%d`",
-                                    what, index, found.name, cudaGetErrorString(error), found.major, found.minor);
+                                    op, index, found.name, cudaGetErrorString(error), found.major, found.minor);
     }
-    return nr_library->fail(NORCH_ERROR_DEVICE, "%s: failed on the CUDA device: %s", what, cudaGetErrorString(error));
+    return nr_library->fail(NORCH_ERROR_DEVICE, "%s: failed on the CUDA device: %s", op, cudaGetErrorString(error));
 }
 
 static int32_t fork_error() {
@@ -187,9 +187,9 @@ static void *gpu_alloc(const nr_backend *self, size_t n) {
 }
 
 /* Frees a block once all streams that use it have done what they were given. */
-static void free_after_users(const nr_gpu *gpu, pool &p, void *memory, const owner &own) {
+static void free_after_users(const nr_gpu *gpu, pool &p, void *memory, const owner &entry) {
     entered there(gpu);
-    for (uint64_t users = own.users | (uint64_t)1 << own.stream; users; users &= users - 1) {
+    for (uint64_t users = entry.users | (uint64_t)1 << entry.stream; users; users &= users - 1) {
         cudaStream_t user = gpu->streams[__builtin_ctzll(users)];
         if (cudaEventRecord(p.event, user) != cudaSuccess || cudaStreamWaitEvent(p.last, p.event, 0) != cudaSuccess)
             cudaStreamSynchronize(user);
@@ -204,15 +204,15 @@ static void gpu_free(const nr_backend *self, void *memory, size_t n) {
     const int c = size_class(&n);
     std::lock_guard<std::mutex> guard(p.lock);
     p.in_use -= (int64_t)n;
-    owner own = {0, 0};
+    owner entry = {0, 0};
     if (!p.owners.empty()) {
         const auto found = p.owners.find(memory);
         if (found != p.owners.end()) {
-            own = found->second;
+            entry = found->second;
             p.owners.erase(found);
         }
     }
-    if (own.users) return free_after_users(gpu, p, memory, own);
+    if (entry.users) return free_after_users(gpu, p, memory, entry);
     block *b = c < 0 || !nr_caching ? nullptr : p.spare;
     if (b)
         p.spare = b->next;
@@ -220,13 +220,13 @@ static void gpu_free(const nr_backend *self, void *memory, size_t n) {
         b = static_cast<block *>(malloc(sizeof *b));
     if (b) {
         b->memory = memory;
-        b->next = p.waiting[own.stream][c];
-        p.waiting[own.stream][c] = b;
+        b->next = p.waiting[entry.stream][c];
+        p.waiting[entry.stream][c] = b;
         p.waiting_bytes += (int64_t)n;
         return;
     }
     entered there(gpu);
-    cudaFreeAsync(memory, gpu->streams[own.stream]);
+    cudaFreeAsync(memory, gpu->streams[entry.stream]);
 }
 
 static int32_t gpu_uses(const nr_backend *self, void *memory, int64_t stream) {
@@ -238,9 +238,9 @@ static int32_t gpu_uses(const nr_backend *self, void *memory, int64_t stream) {
     std::lock_guard<std::mutex> guard(p.lock);
     if (!p.last) TRY("record_stream", cudaStreamCreateWithFlags(&p.last, cudaStreamNonBlocking));
     if (!p.event) TRY("record_stream", cudaEventCreateWithFlags(&p.event, cudaEventDisableTiming));
-    owner *own = entry_of(p, memory, 0);
-    if (!own) return nr_library->fail(NORCH_ERROR_MEMORY, "record_stream: out of memory on the host");
-    if (own->stream != number) own->users |= (uint64_t)1 << number;
+    owner *entry = entry_of(p, memory, 0);
+    if (!entry) return nr_library->fail(NORCH_ERROR_MEMORY, "record_stream: out of memory on the host");
+    if (entry->stream != number) entry->users |= (uint64_t)1 << number;
     return NORCH_OK;
 }
 

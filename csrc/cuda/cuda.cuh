@@ -74,7 +74,7 @@ struct entered {
 };
 
 /* Notes a failure of the CUDA runtime while doing `what`; gives the status. */
-int32_t nr_cuda_fail(const char *what, cudaError_t error);
+int32_t nr_cuda_fail(const char *op, cudaError_t error);
 /* A function of the driver's library, with which this one is not linked, as CUDA 12.0 has it; NULL: an older driver. */
 void *nr_cuda_driver_function(const char *name);
 /* "add", "matmul": what a call is to be named in messages. */
@@ -112,10 +112,10 @@ extern const struct nr_chain_runner nr_cuda_chains;
 int64_t nr_cuda_chain_text(const nr_backend *self, int64_t number, char *to, int64_t capacity);
 
 /* Leaves the function when a call of the CUDA runtime failed. */
-#define TRY(what, call)                                                   \
-    do {                                                                  \
-        cudaError_t nr_error = (call);                                    \
-        if (nr_error != cudaSuccess) return nr_cuda_fail(what, nr_error); \
+#define TRY(op, call)                                                   \
+    do {                                                                \
+        cudaError_t nr_error = (call);                                  \
+        if (nr_error != cudaSuccess) return nr_cuda_fail(op, nr_error); \
     } while (0)
 
 /* The status after a launch: an error of the launch itself; errors of the kernel are
@@ -156,8 +156,8 @@ template <int operands> struct nest {
         for (int o = 0; o < operands; o++) at[o] = 0;
         for (int32_t d = 0; d < ndim; d++) {
             uint32_t rest = d + 1 < ndim ? quotient(i, size[d]) : 0;
-            uint32_t own = i - rest * size[d].size;
-            for (int o = 0; o < operands; o++) at[o] += (int64_t)own * stride[o][d];
+            uint32_t coordinate = i - rest * size[d].size;
+            for (int o = 0; o < operands; o++) at[o] += (int64_t)coordinate * stride[o][d];
             i = rest;
         }
     }

@@ -108,13 +108,13 @@ template <class D> DEVICE typename D::S narrow(typename D::T x) {
 }
 
 /* Calls what(dtype) with D itself, or with the narrow dtype of that number which D computes for. */
-template <class D, class Call> DEVICE void with_stored(int32_t number, const Call &what) {
+template <class D, class Call> DEVICE void with_stored(int32_t number, const Call &call) {
 #define WIDE(...)
 #define NARROW(NAME, name, Stored, Computed, ...)   \
     if constexpr (is_same<Computed, typename D::T>) \
-        if (number == NORCH_##NAME) return what(dtype_##name());
+        if (number == NORCH_##NAME) return call(dtype_##name());
 #include "../dtypes.def"
-    what(D());
+    call(D());
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */

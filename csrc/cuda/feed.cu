@@ -26,16 +26,16 @@ struct feed_args {
 __global__ void __launch_bounds__(NR_BLOCK) feed(const __grid_constant__ feed_args a) {
     uint32_t f = 0;
     while (blockIdx.x >= a.first_block[f + 1]) f++;
-    const fed &own = a.feeds[f];
+    const fed &input = a.feeds[f];
     const uint32_t i = (blockIdx.x - a.first_block[f]) * A_BLOCK + threadIdx.x * WORD;
-    if (i >= own.bytes) return;
-    const char *from = own.from ? own.from + i : reinterpret_cast<const char *>(a.bytes) + own.at + i;
-    char *to = own.to + i;
-    if (own.bytes - i >= WORD && (reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to)) % WORD == 0) {
+    if (i >= input.bytes) return;
+    const char *from = input.from ? input.from + i : reinterpret_cast<const char *>(a.bytes) + input.at + i;
+    char *to = input.to + i;
+    if (input.bytes - i >= WORD && (reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to)) % WORD == 0) {
         *reinterpret_cast<pack<uint64_t, 2> *>(to) = *reinterpret_cast<const pack<uint64_t, 2> *>(from);
         return;
     }
-    for (uint32_t k = 0; k < WORD && i + k < own.bytes; k++) to[k] = from[k];
+    for (uint32_t k = 0; k < WORD && i + k < input.bytes; k++) to[k] = from[k];
 }
 
 static int32_t send(const nr_gpu *gpu, feed_args *a) {

@@ -11,13 +11,13 @@ bool nr_capturing;
 
 static int32_t end_capture(const nr_gpu *gpu, void **graph) {
     cudaGraph_t noted = nullptr;
-    cudaGraphExec_t made = nullptr;
+    cudaGraphExec_t instance = nullptr;
     nr_capturing = false;
     cudaError_t error = cudaStreamEndCapture(gpu->stream, &noted);
-    if (error == cudaSuccess) error = cudaGraphInstantiate(&made, noted, 0);
+    if (error == cudaSuccess) error = cudaGraphInstantiate(&instance, noted, 0);
     if (noted) cudaGraphDestroy(noted);
     if (error != cudaSuccess) cudaGetLastError(); /* no graph: the calls are run one by one */
-    *graph = made;
+    *graph = instance;
     return NORCH_OK;
 }
 

@@ -278,13 +278,13 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p) {
 }
 
 /* The outermost batch loop in parts, where there are more batches than a grid has rows. */
-static int32_t run_some(const nr_call *call, nr_matmul_plan p, int64_t size) {
+static int32_t run_split(const nr_call *call, nr_matmul_plan p, int64_t size) {
     if (batches_of(p) <= MOST_BATCHES) return run_batches(call, p);
     int32_t last = p.batch_ndim - 1;
     int64_t whole = p.batch[last], step = whole > 1 ? (whole + 1) / 2 : 1;
     if (whole == 1) {
         p.batch_ndim--;
-        return run_some(call, p, size);
+        return run_split(call, p, size);
     }
     for (int64_t from = 0; from < whole; from += step) {
         nr_matmul_plan part = p;
@@ -293,7 +293,7 @@ static int32_t run_some(const nr_call *call, nr_matmul_plan p, int64_t size) {
         if (p.residual) part.residual = static_cast<const char *>(p.residual) + from * p.batch_stride[0][last] * size;
         part.a = static_cast<const char *>(p.a) + from * p.batch_stride[1][last] * size;
         part.b = static_cast<const char *>(p.b) + from * p.batch_stride[2][last] * size;
-        NR_TRY(run_some(call, part, size));
+        NR_TRY(run_split(call, part, size));
     }
     return NORCH_OK;
 }
@@ -327,6 +327,6 @@ int32_t nr_cuda_matmul(const nr_call *call) {
         return nr_library->fail(NORCH_ERROR_SHAPE,
                                 "matmul: a CUDA kernel takes sizes up to 2147483647, not (%lld, %lld, %lld)",
                                 (long long)p.m, (long long)p.n, (long long)p.k);
-    NR_TRY(is_16bit ? nr_cuda_matmul_16bit(call, p) : run_some(call, p, nr_library->dtypes[call->dtype].size));
+    NR_TRY(is_16bit ? nr_cuda_matmul_16bit(call, p) : run_split(call, p, nr_library->dtypes[call->dtype].size));
     return call->kernel && !ends_in_kernel(call) ? end_in(call, p) : NORCH_OK;
 }

@@ -327,8 +327,9 @@ struct choice_16bit {
     void consider(int index, const tile_16bit &tile, const product_16bit &g, int multiprocessors) {
         const int64_t tiles = tiles_of(tile, g), enough = (int64_t)2 * multiprocessors * tile.blocks;
         for (int n = 1; n == 1 || (n * LEAST_PART <= g.k && n * tiles <= enough); n++) {
-            const double own = index == wished && n == wished_parts ? -1e9 : clocks_of(tile, g, n, multiprocessors);
-            if (which < 0 || own < clocks) which = index, parts = n, clocks = own;
+            const double candidate =
+                index == wished && n == wished_parts ? -1e9 : clocks_of(tile, g, n, multiprocessors);
+            if (which < 0 || candidate < clocks) which = index, parts = n, clocks = candidate;
         }
     }
 };
@@ -482,18 +483,18 @@ static ready_product prepare(const nr_call *call, const nr_matmul_plan &p, int64
 static int32_t run_prepared(const nr_call *call, const nr_matmul_plan &p, ready_product r) {
     product_16bit &g = r.g;
     const int which = r.choice.which;
-    const kernels_16bit *own =
+    const kernels_16bit *kernels =
         which < NR_WGMMA_TILES ? nullptr : &kernels_of_dtype(call->dtype)[which - NR_WGMMA_TILES];
-    const tile_16bit &tile = own ? own->tile : nr_wgmma_tile(call->dtype, which);
+    const tile_16bit &tile = kernels ? kernels->tile : nr_wgmma_tile(call->dtype, which);
     const int32_t part = (g.k + r.choice.parts - 1) / r.choice.parts;
     g.k_part = (part + tile.bk - 1) / tile.bk * tile.bk;
     g.parts = g.k ? (g.k + g.k_part - 1) / g.k_part : 1;
-    return run_parts(call, g, [&](const product_16bit &given) {
-        if (!own) return nr_wgmma_launch(call, p, given, which);
-        const kernel_16bit kernel = r.kernel_of(*own);
-        const unsigned blocks = (unsigned)(tiles_of(tile, given) * given.parts);
-        TRY("matmul", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, own->bytes));
-        LAUNCH(kernel, blocks, own->threads, (size_t)own->bytes, gpu_of(call)->stream, given);
+    return run_parts(call, g, [&](const product_16bit &product) {
+        if (!kernels) return nr_wgmma_launch(call, p, product, which);
+        const kernel_16bit kernel = r.kernel_of(*kernels);
+        const unsigned blocks = (unsigned)(tiles_of(tile, product) * product.parts);
+        TRY("matmul", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kernels->bytes));
+        LAUNCH(kernel, blocks, kernels->threads, (size_t)kernels->bytes, gpu_of(call)->stream, product);
         return (int32_t)NORCH_OK;
     });
 }

@@ -168,9 +168,10 @@ template <class D> struct tile_end {
         round(x, word);
         if (g.c_wide) {
             exchange_in_quad(word);
-            const int own = (col & ~7) + j + (int)threadIdx.x % 4 * 8;
-            if (row < g.m && own < g.n)
-                *reinterpret_cast<pack<uint32_t, 4> *>(c + row * g.c_row + own) = {word[0], word[1], word[2], word[3]};
+            const int column = (col & ~7) + j + (int)threadIdx.x % 4 * 8;
+            if (row < g.m && column < g.n)
+                *reinterpret_cast<pack<uint32_t, 4> *>(c + row * g.c_row + column) = {word[0], word[1], word[2],
+                                                                                      word[3]};
             return;
         }
 #pragma unroll

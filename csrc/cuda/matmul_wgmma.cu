@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
             continue;
         }
         if constexpr (staged > 0) {
-            const uint32_t own = c_at + (uint32_t)(threadIdx.x / 32) * staged * ROWS * 2;
+            const uint32_t staging = c_at + (uint32_t)(threadIdx.x / 32) * staged * ROWS * 2;
             const batch_place of_c = batch_of(g, at.batch, 0);
 #pragma unroll
             for (int from = 0; from < BN; from += staged) {
@@ -145,7 +145,8 @@ __global__ void __launch_bounds__(THREADS, blocks)
                         uint32_t word[4];
                         get(j, h, eight);
                         end.round(eight, word);
-                        const uint32_t line = own - begin + (j - from) / 64 * 64 * ROWS * 2 + (h * 8 + lane / 4) * 128;
+                        const uint32_t line =
+                            staging - begin + (j - from) / 64 * 64 * ROWS * 2 + (h * 8 + lane / 4) * 128;
 #pragma unroll
                         for (int i = 0; i < 4; i++)
                             *reinterpret_cast<uint32_t *>(shared + line + ((j % 64 / 8 + i) ^ lane / 4) * 16 +
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(THREADS, blocks)
                 __syncwarp();
                 if (lane == 0 && row < g.m) {
                     for (int j = 0; j < staged && at.col + from + j < g.n; j += 64)
-                        store_tile(&c_map, own + j * ROWS * 2, at.col + from + j, row, of_c.first, of_c.second);
+                        store_tile(&c_map, staging + j * ROWS * 2, at.col + from + j, row, of_c.first, of_c.second);
                     commit_stores();
                 }
             }
@@ -290,23 +291,24 @@ const tile_16bit &nr_wgmma_tile(int32_t dtype, int which) { return kernels_of_dt
 
 int32_t nr_wgmma_launch(const nr_call *call, const nr_matmul_plan &p, const product_16bit &g, int which) {
     const nr_gpu *gpu = gpu_of(call);
-    const kernels_wgmma &own = kernels_of_dtype(call->dtype, which);
+    const kernels_wgmma &kernels = kernels_of_dtype(call->dtype, which);
     const map_source a = source_a(p), b = source_b(p);
     const uint32_t element = (uint32_t)nr_library->dtypes[call->dtype].size;
     tensor_map a_map, b_map, c_map;
-    const bool c_mapped = own.staged && g.parts == 1 && fits_map(source_c(p), p, 0, element);
-    bool made = make_map(&a_map, a, p, 1, a.along_k ? BM : own.tile.bk, element) &&
-                make_map(&b_map, b, p, 2, b.along_k ? own.tile.bn : own.tile.bk, element);
-    if (made && c_mapped)
-        made = make_map(&c_map, source_c(p), p, 0, ROWS, element);
+    const bool c_mapped = kernels.staged && g.parts == 1 && fits_map(source_c(p), p, 0, element);
+    bool mapped = make_map(&a_map, a, p, 1, a.along_k ? BM : kernels.tile.bk, element) &&
+                  make_map(&b_map, b, p, 2, b.along_k ? kernels.tile.bn : kernels.tile.bk, element);
+    if (mapped && c_mapped)
+        mapped = make_map(&c_map, source_c(p), p, 0, ROWS, element);
     else
         c_map = a_map;
-    if (!made)
+    if (!mapped)
         return nr_library->fail(NORCH_ERROR_DEVICE, "matmul: the CUDA driver makes no tensor map of its operands");
-    const kernel_wgmma kernel = own.kernel[a.along_k][b.along_k];
-    const int64_t tiles = tiles_of(own.tile, g) * g.parts, most = (int64_t)gpu->multiprocessors * own.tile.blocks;
-    TRY("matmul", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, own.bytes));
-    LAUNCH(kernel, (unsigned)(tiles < most ? tiles : most), THREADS, (size_t)own.bytes, gpu->stream, a_map, b_map,
+    const kernel_wgmma kernel = kernels.kernel[a.along_k][b.along_k];
+    const int64_t tiles = tiles_of(kernels.tile, g) * g.parts,
+                  most = (int64_t)gpu->multiprocessors * kernels.tile.blocks;
+    TRY("matmul", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kernels.bytes));
+    LAUNCH(kernel, (unsigned)(tiles < most ? tiles : most), THREADS, (size_t)kernels.bytes, gpu->stream, a_map, b_map,
            c_map, c_mapped, g);
     return NORCH_OK;
 }

@@ -48,9 +48,9 @@ DEVICE uint32_t bits_of(const nonzero_args &a, int64_t i) {
 }
 
 /* What the threads of a block before this one have, added up, and all of them; memory: a number a warp. */
-template <class T> DEVICE T sum_before(T own, T *memory, T *all) {
+template <class T> DEVICE T sum_before(T value, T *memory, T *all) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    T to_here = own;
+    T to_here = value;
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
         const T left = __shfl_up_sync(0xffffffffu, to_here, distance);
@@ -58,7 +58,7 @@ template <class T> DEVICE T sum_before(T own, T *memory, T *all) {
     }
     if (lane == 31) memory[warp] = to_here;
     __syncthreads();
-    T before = to_here - own;
+    T before = to_here - value;
     *all = 0;
     for (int w = 0; w < WARPS; w++) {
         if (w < warp) before += memory[w];
@@ -82,13 +82,13 @@ __global__ void __launch_bounds__(NR_BLOCK) add_up(const nonzero_args a, int64_t
     int64_t total = 0;
     for (int64_t round = 0; round < tiles; round += NR_BLOCK * EACH) {
         const int64_t first = round + (int)threadIdx.x * EACH;
-        int64_t count[EACH], own = 0, all;
+        int64_t count[EACH], of_thread = 0, all;
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             count[e] = first + e < tiles ? a.counts[first + e] : 0;
-            own += count[e];
+            of_thread += count[e];
         }
-        int64_t before = total + sum_before(own, memory, &all);
+        int64_t before = total + sum_before(of_thread, memory, &all);
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
             if (first + e < tiles) a.counts[first + e] = before;

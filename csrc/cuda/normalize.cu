@@ -43,13 +43,13 @@ template <class E, int packs, class T = computed<E>>
 DEVICE moments<T> wide_moments(const normalize_args &a, const line &l, const share<E, packs> &x) {
     constexpr int W = line::W<E>;
     double sum = 0, squares = 0;
-    const auto each = [&](const auto &what) {
+    const auto each = [&](const auto &visit) {
         each_pack<E, packs>(l, [&](int64_t p) {
             T v[W];
             x.get(l, p, v);
 #pragma unroll
             for (int k = 0; k < W; k++)
-                if (l.at<E>(p, k) < l.n) what((double)v[k]);
+                if (l.at<E>(p, k) < l.n) visit((double)v[k]);
         });
     };
     each([&](double v) { sum += v; });
@@ -166,9 +166,9 @@ DEVICE void sum_channels(const normalize_args &a, const line &l, int64_t row, co
     using A = share_sum<T, packs>;
     constexpr int W = line::W<E>;
     const int64_t in_row = a.n / a.each;
-    const int own = l.member / a.channel_team, at_once = l.team / a.channel_team;
+    const int channel_slot = l.member / a.channel_team, at_once = l.team / a.channel_team;
     for (int64_t first = 0; first < in_row; first += at_once) {
-        const int64_t channel = first + own, from = row * a.n + channel * a.each;
+        const int64_t channel = first + channel_slot, from = row * a.n + channel * a.each;
         const line c = {l.n > 0 && channel < in_row ? a.each : 0, l.member % a.channel_team, a.channel_team, a.whole};
         A product = 0, sum = 0;
         each_pack<E, 0>(c, [&](int64_t p) {
@@ -271,11 +271,11 @@ template <class E, int W, class To> __global__ void __launch_bounds__(NR_BLOCK) 
     }
     __syncthreads();
     for (int i = (int)threadIdx.x; i < 2 * 32 * W; i += NR_BLOCK) {
-        const int which = i / (32 * W), own = i % (32 * W);
-        const int64_t to = (int64_t)blockIdx.x * 32 * W + own;
+        const int which = i / (32 * W), column = i % (32 * W);
+        const int64_t to = (int64_t)blockIdx.x * 32 * W + column;
         if (to >= a.weights) continue;
-        T all = memory[0][which][own];
-        for (int w = 1; w < NR_WARPS; w++) all += memory[w][which][own];
+        T all = memory[0][which][column];
+        for (int w = 1; w < NR_WARPS; w++) all += memory[w][which][column];
         static_cast<To *>(a.out)[((int64_t)blockIdx.y * 2 + which) * a.weights + to] = all;
     }
 }

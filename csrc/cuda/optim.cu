@@ -61,10 +61,10 @@ DEVICE bool is_wide(const optim_args &a, const nr_optim_item &item, int64_t i) {
 
 /* slot: NULL, or where the step lies on the device. */
 template <class Step>
-__global__ void __launch_bounds__(NR_BLOCK) step_all(const optim_args a, const Step given, const Step *slot) {
+__global__ void __launch_bounds__(NR_BLOCK) step_all(const optim_args a, const Step passed, const Step *slot) {
     using T = typename Step::T;
     using D = typename choose<is_same<T, float>, dtype_float32, dtype_float64>::type;
-    const Step step = slot ? *slot : given;
+    const Step step = slot ? *slot : passed;
     int64_t i;
     const nr_optim_item &item = item_of(a, &i);
     if (i >= item.n) return;

@@ -34,7 +34,7 @@ struct pinned {
 static std::mutex lock;
 static pinned *waiting[CLASSES];
 static pinned *leaving, **last = &leaving; /* what devices may still read, in the order in which it was given back */
-static int64_t in_use, held, made;
+static int64_t in_use, held, allocated;
 
 static void destroy(pinned *b) {
     held -= (int64_t)b->bytes;
@@ -99,7 +99,7 @@ static pinned *make(size_t n, int size_class) {
         b->bytes = n;
         b->size_class = size_class;
         held += (int64_t)n;
-        made++;
+        allocated++;
         return b;
     }
     cudaGetLastError();
@@ -175,7 +175,7 @@ void nr_cuda_pinned_counts(int64_t *values) {
     std::lock_guard<std::mutex> guard(lock);
     values[0] = in_use;
     values[1] = held;
-    values[2] = made;
+    values[2] = allocated;
 }
 
 /* ---- copies of what is not pinned ------------------------------------------------------------------------------

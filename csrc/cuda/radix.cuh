@@ -127,10 +127,10 @@ DEVICE uint32_t sum_to_lane(uint32_t x) {
 }
 
 /* What the threads of a block before this one have, added up. memory: a number a warp. */
-template <int THREADS> DEVICE uint32_t sum_before(uint32_t own, uint32_t *memory) {
+template <int THREADS> DEVICE uint32_t sum_before(uint32_t value, uint32_t *memory) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
-    const uint32_t to_here = sum_to_lane(own);
-    uint32_t before = to_here - own;
+    const uint32_t to_here = sum_to_lane(value);
+    uint32_t before = to_here - value;
     if constexpr (THREADS > 32) {
         if (lane == 31) memory[warp] = to_here;
         __syncthreads();
@@ -187,9 +187,9 @@ DEVICE void starts_of_ranks(radix_counts<THREADS> &counts, uint32_t (&total)[EAC
         uint32_t sum = 0;
 #pragma unroll
         for (int w = 0; w < THREADS / 32; w++) {
-            uint32_t &own = counts.of[w][threadIdx.x * EACH + e];
-            const uint32_t count = own;
-            own = sum;
+            uint32_t &entry = counts.of[w][threadIdx.x * EACH + e];
+            const uint32_t count = entry;
+            entry = sum;
             sum += count;
         }
         total[e] = sum;
@@ -217,9 +217,9 @@ bool nr_cuda_selects(int64_t n, int64_t count);
 int32_t nr_cuda_select(const nr_call *call, const radix_args &args);
 
 /* Calls what(T()) for the elements of a sort. */
-template <class What> static auto with_sorted(const nr_call *call, const radix_args &a, const What &what) {
-    if (a.limit) return what(bounded());
-    return call->dtype == NORCH_INT64 ? what(int64_t()) : call->dtype == NORCH_FLOAT32 ? what(float()) : what(double());
+template <class Body> static auto with_sorted(const nr_call *call, const radix_args &a, const Body &body) {
+    if (a.limit) return body(bounded());
+    return call->dtype == NORCH_INT64 ? body(int64_t()) : call->dtype == NORCH_FLOAT32 ? body(float()) : body(double());
 }
 
 #endif

@@ -61,14 +61,14 @@ __global__ void __launch_bounds__(NR_BLOCK) count_digits(const __grid_constant__
         }
 #pragma unroll
         for (int r = 0; r < ROUND; r++) {
-            const bool own = r * NR_BLOCK + (int)threadIdx.x < rest;
+            const bool valid = r * NR_BLOCK + (int)threadIdx.x < rest;
             const Key other = key[r] ^ __shfl_sync(NR_ALL, key[r], 0);
 #pragma unroll
             for (int p = 0; p < PASSES; p++) {
                 uint32_t *to = counts[p * NR_DIGITS + digit_of(key[r], p)];
-                if (__all_sync(NR_ALL, own && digit_of(other, p) == 0)) { /* high digits of a warp are often equal */
+                if (__all_sync(NR_ALL, valid && digit_of(other, p) == 0)) { /* high digits of a warp are often equal */
                     if (threadIdx.x % 32 == 0) atomicAdd(to, 32u);
-                } else if (own) {
+                } else if (valid) {
                     atomicAdd(to + threadIdx.x % COPIES, 1u);
                 }
             }
@@ -90,10 +90,10 @@ __global__ void __launch_bounds__(NR_BLOCK) plan_passes(const __grid_constant__ 
     if (threadIdx.x < 8) differs[threadIdx.x] = true;
     __syncthreads();
     for (int p = 0; p < a.passes; p++) {
-        uint32_t *own = a.starts + ((int64_t)blockIdx.x * a.passes + p) * NR_DIGITS + threadIdx.x;
-        const uint32_t count = *own;
+        uint32_t *start = a.starts + ((int64_t)blockIdx.x * a.passes + p) * NR_DIGITS + threadIdx.x;
+        const uint32_t count = *start;
         if (count == (uint32_t)a.lanes.n) differs[p] = false;
-        *own = sum_before<NR_BLOCK>(count, memory);
+        *start = sum_before<NR_BLOCK>(count, memory);
         __syncthreads();
     }
     if (threadIdx.x != 0) return;
@@ -145,17 +145,17 @@ __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ swe
     if (way.from == IDLE) return;
     const radix_lane<T, PLACES> lane(a.lanes, row);
     const int64_t first = (int64_t)tile * TILE, begin = row * a.lanes.n + first;
-    const int count = (int)(a.lanes.n - first < TILE ? a.lanes.n - first : TILE), own = warp * 32 * ITEMS + t % 32;
+    const int count = (int)(a.lanes.n - first < TILE ? a.lanes.n - first : TILE), offset = warp * 32 * ITEMS + t % 32;
 
     Key key[ITEMS];
     uint32_t rank[ITEMS], total[1], start[1];
     if (way.from == LANE) {
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) key[i] = own + i * 32 < count ? lane.key(first + own + i * 32) : ~(Key)0;
+        for (int i = 0; i < ITEMS; i++) key[i] = offset + i * 32 < count ? lane.key(first + offset + i * 32) : ~(Key)0;
     } else {
         const Key *from = static_cast<const Key *>(a.keys[way.from - BUFFER]) + begin;
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) key[i] = own + i * 32 < count ? from[own + i * 32] : ~(Key)0;
+        for (int i = 0; i < ITEMS; i++) key[i] = offset + i * 32 < count ? from[offset + i * 32] : ~(Key)0;
     }
     rank_in_warp(key, a.pass, rank, counts.of[warp]);
     uint32_t *status = a.status + (int64_t)row * a.tiles * NR_DIGITS + t;
@@ -171,11 +171,11 @@ __global__ void __launch_bounds__(NR_BLOCK, 3) sweep(const __grid_constant__ swe
     if (!PLACES) {
     } else if (way.from == LANE) {
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) place[i] = own + i * 32 < count ? lane.place(first + own + i * 32) : 0;
+        for (int i = 0; i < ITEMS; i++) place[i] = offset + i * 32 < count ? lane.place(first + offset + i * 32) : 0;
     } else {
         const uint32_t *from = a.places[way.from - BUFFER] + begin;
 #pragma unroll
-        for (int i = 0; i < ITEMS; i++) place[i] = own + i * 32 < count ? from[own + i * 32] : 0;
+        for (int i = 0; i < ITEMS; i++) place[i] = offset + i * 32 < count ? from[offset + i * 32] : 0;
     }
     const uint32_t before = look_back(status, tile);
     if (tile > 0) *told = before + total[0] + 1 + OWN;

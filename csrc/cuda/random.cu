@@ -54,20 +54,20 @@ template <class T, int kind> __global__ void __launch_bounds__(NR_BLOCK) draw(co
     const int64_t block = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x, first = block * W;
     if (first >= a.n) return;
     uint32_t words[4];
-    pack<T, W> made;
+    pack<T, W> values;
     words_of(a, block, words);
     if (kind == NR_NORMAL)
-        normals_of_block(words, made.v);
+        normals_of_block(words, values.v);
     else
-        uniforms_of_block(words, a.kept, made.v);
+        uniforms_of_block(words, a.kept, values.v);
     for (int k = 0; k < W && kind == NR_BERNOULLI; k++)
-        if (first + k < a.n) made.v[k] = one_with(a, made.v[k], first + k);
+        if (first + k < a.n) values.v[k] = one_with(a, values.v[k], first + k);
     T *to = static_cast<T *>(a.out) + first;
     if (first + W <= a.n && reinterpret_cast<uintptr_t>(a.out) % 16 == 0)
-        *reinterpret_cast<pack<T, W> *>(to) = made;
+        *reinterpret_cast<pack<T, W> *>(to) = values;
     else
         for (int k = 0; k < W; k++)
-            if (first + k < a.n) to[k] = made.v[k];
+            if (first + k < a.n) to[k] = values.v[k];
 }
 
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) drop(const random_args a) {

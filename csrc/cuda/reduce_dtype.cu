@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) reduce(const reduce_args a) {
     DYNAMIC_SHARED(State, states);
     TELL_SHARED(NR_BLOCK * sizeof(State));
     const int team = a.team, outputs = NR_BLOCK / team, t = threadIdx.x;
-    const int member = a.across ? t / outputs : t % team, own = a.across ? t % outputs : t / team;
-    const int64_t output = (int64_t)blockIdx.x * outputs + own;
+    const int member = a.across ? t / outputs : t % team, local_output = a.across ? t % outputs : t / team;
+    const int64_t output = (int64_t)blockIdx.x * outputs + local_output;
     State s[1] = {Row::begin()};
     int64_t at[2] = {0, 0};
     if (output < a.outputs) {
@@ -127,8 +127,9 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) columns(const reduce_args a) {
 template <template <class> class RowOf, class D>
 __global__ void __launch_bounds__(NR_BLOCK, 4) narrow_rows(const reduce_args a) {
     using Row = RowOf<D>;
-    const int team = a.team, outputs = NR_BLOCK / team, member = (int)threadIdx.x % team, own = (int)threadIdx.x / team;
-    const int64_t first = (int64_t)blockIdx.x * outputs, output = first + own;
+    const int team = a.team, outputs = NR_BLOCK / team, member = (int)threadIdx.x % team,
+              local_output = (int)threadIdx.x / team;
+    const int64_t first = (int64_t)blockIdx.x * outputs, output = first + local_output;
     const int count = (int)a.count;
     const int64_t left = (a.outputs - first) * count; /* elements from the first of this block on */
     const int here = left < (int64_t)outputs * count ? (int)left : outputs * count;
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(NR_BLOCK, 4) narrow_rows(const reduce_args a) 
         }
         __syncthreads();
         if (output < a.outputs)
-            for (int i = member; i < count; i += team) Row::step(s, widen<Stored>(rows[own * a.pitch + i]), i);
+            for (int i = member; i < count; i += team) Row::step(s, widen<Stored>(rows[local_output * a.pitch + i]), i);
     });
     merge_neighbours<Row>(s, nullptr, team);
     if (member != 0 || output >= a.outputs) return;

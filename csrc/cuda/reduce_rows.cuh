@@ -155,10 +155,10 @@ DEVICE void steps(typename Row::State &s, const typename D::T (&x)[n], const Ind
         struct {
             T v;
             int32_t i;
-        } own = {x[0], -1};
+        } local = {x[0], -1};
 #pragma unroll
-        for (int k = 0; k < n; k++) Row::step(own, x[k], k);
-        const typename Row::State best = {own.v, at(own.i)};
+        for (int k = 0; k < n; k++) Row::step(local, x[k], k);
+        const typename Row::State best = {local.v, at(local.i)};
         Row::merge(s, best);
     } else {
 #pragma unroll

@@ -86,13 +86,13 @@ struct line {
 };
 
 /* Calls what(p) for each pack of a thread; there are `packs` of them, or (0) as many as the row takes. */
-template <class E, int packs, class What> DEVICE void each_pack(const line &l, const What &what) {
+template <class E, int packs, class Visit> DEVICE void each_pack(const line &l, const Visit &visit) {
     if constexpr (packs > 0) {
 #pragma unroll
-        for (int p = 0; p < packs; p++) what(p);
+        for (int p = 0; p < packs; p++) visit(p);
     } else {
         const int64_t in_round = (int64_t)l.team * line::W<E>;
-        for (int64_t p = 0; p * in_round < l.n; p++) what(p);
+        for (int64_t p = 0; p * in_round < l.n; p++) visit(p);
     }
 }
 
@@ -120,25 +120,25 @@ template <class E, int packs> struct share {
 template <class T, int packs> using share_sum = typename choose<(packs > 0), T, double>::type;
 
 /* What all threads of a team have, joined; each gets the same. All threads of the block must call it. */
-template <class A, class Join> DEVICE A meet(const line &l, A own, const Join &join) {
+template <class A, class Join> DEVICE A meet(const line &l, A value, const Join &join) {
     for (int half = (l.team < 32 ? l.team : 32) / 2; half > 0; half /= 2)
-        own = join(own, __shfl_xor_sync(0xffffffffu, own, half));
-    if (l.team <= 32) return own;
+        value = join(value, __shfl_xor_sync(0xffffffffu, value, half));
+    if (l.team <= 32) return value;
     __shared__ A memory[NR_WARPS];
     const int warp = (int)threadIdx.x / 32, first = warp & -(l.team / 32);
-    if (threadIdx.x % 32 == 0) memory[warp] = own;
+    if (threadIdx.x % 32 == 0) memory[warp] = value;
     __syncthreads();
-    own = memory[first];
-    for (int w = 1; w < l.team / 32; w++) own = join(own, memory[first + w]);
+    value = memory[first];
+    for (int w = 1; w < l.team / 32; w++) value = join(value, memory[first + w]);
     __syncthreads();
-    return own;
+    return value;
 }
 
-template <class A> DEVICE A add_up(const line &l, A own) {
-    return meet(l, own, [](A a, A b) { return a + b; });
+template <class A> DEVICE A add_up(const line &l, A value) {
+    return meet(l, value, [](A a, A b) { return a + b; });
 }
-template <class A> DEVICE A largest_of(const line &l, A own) {
-    return meet(l, own, [](A a, A b) { return b > a ? b : a; });
+template <class A> DEVICE A largest_of(const line &l, A value) {
+    return meet(l, value, [](A a, A b) { return b > a ? b : a; });
 }
 
 /* ---- launching: a team for rows of this length, and the packs of each thread (0: too many) ----------------------- */
@@ -165,15 +165,15 @@ template <class E> static row_shape row_shape_of(int64_t rows, int64_t n) {
 template <int n> struct number_of_packs {
     static constexpr int packs = n;
 };
-template <int most = 8, class What> static auto with_packs(int32_t packs, const What &what) {
+template <int most = 8, class Body> static auto with_packs(int32_t packs, const Body &body) {
     if constexpr (most == 8)
-        if (packs == 8) return what(number_of_packs<8>());
+        if (packs == 8) return body(number_of_packs<8>());
     switch (packs) {
-    case 1: return what(number_of_packs<1>());
-    case 2: return what(number_of_packs<2>());
-    case 4: return what(number_of_packs<4>());
+    case 1: return body(number_of_packs<1>());
+    case 2: return body(number_of_packs<2>());
+    case 4: return body(number_of_packs<4>());
     }
-    return what(number_of_packs<0>());
+    return body(number_of_packs<0>());
 }
 
 #endif

@@ -100,25 +100,25 @@ template <class S> DEVICE S from_thread(S s, int thread) {
 }
 
 /* What the threads of a team, a warp or a power of two of its threads, have, joined up to this one. */
-template <class Scan> DEVICE typename Scan::State join_to_here(typename Scan::State own, int team = 32) {
+template <class Scan> DEVICE typename Scan::State join_to_here(typename Scan::State state, int team = 32) {
     const int member = (int)threadIdx.x % team;
 #pragma unroll
     for (int distance = 1; distance < 32 && distance < team; distance *= 2) {
-        const typename Scan::State before = from_before(own, distance);
-        if (member >= distance) own = Scan::join(before, own);
+        const typename Scan::State before = from_before(state, distance);
+        if (member >= distance) state = Scan::join(before, state);
     }
-    return own;
+    return state;
 }
 
 /* What all threads of a warp have, joined: the first gets it. */
-template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State own) {
+template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State state) {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
     for (int distance = 1; distance < 32; distance *= 2) {
-        const typename Scan::State behind = from_behind(own, distance);
-        if (lane % (2 * distance) == 0) own = Scan::join(own, behind);
+        const typename Scan::State behind = from_behind(state, distance);
+        if (lane % (2 * distance) == 0) state = Scan::join(state, behind);
     }
-    return own;
+    return state;
 }
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
@@ -207,8 +207,8 @@ template <class Scan, bool WRITES> __global__ void __launch_bounds__(NR_BLOCK) s
     constexpr int BATCH = 8; /* loads under way at once */
     __shared__ __align__(16) unsigned char memory[NR_BLOCK * sizeof(State)];
     State *of_strips = reinterpret_cast<State *>(memory);
-    const int t = (int)threadIdx.x, own = t % a.team, strip = t / a.team, strips = NR_BLOCK / a.team;
-    const int64_t lane = (int64_t)blockIdx.x * a.team + own, part = blockIdx.y;
+    const int t = (int)threadIdx.x, column = t % a.team, strip = t / a.team, strips = NR_BLOCK / a.team;
+    const int64_t lane = (int64_t)blockIdx.x * a.team + column, part = blockIdx.y;
     const int64_t end = (part + 1) * a.part_size < a.n ? (part + 1) * a.part_size : a.n;
     const int64_t first = part * a.part_size + strip * a.strip_size;
     const int64_t last = lane >= a.lanes ? first : first + a.strip_size < end ? first + a.strip_size : end;
@@ -229,7 +229,7 @@ template <class Scan, bool WRITES> __global__ void __launch_bounds__(NR_BLOCK) s
     if constexpr (WRITES) {
 #pragma unroll 8
         for (int64_t p = 0; p < part; p++) before = Scan::join(before, totals[p * a.lanes]);
-        for (int s = 0; s < strip; s++) before = Scan::join(before, of_strips[s * a.team + own]);
+        for (int s = 0; s < strip; s++) before = Scan::join(before, of_strips[s * a.team + column]);
         for (int64_t i = first; i < last; i += BATCH) {
             In x[BATCH];
             load_neighbours(a, a.in + at[1], i, last, x);
@@ -238,7 +238,7 @@ template <class Scan, bool WRITES> __global__ void __launch_bounds__(NR_BLOCK) s
             });
         }
     } else if (strip == 0) {
-        for (int s = 0; s < strips; s++) before = Scan::join(before, of_strips[s * a.team + own]);
+        for (int s = 0; s < strips; s++) before = Scan::join(before, of_strips[s * a.team + column]);
         totals[part * a.lanes] = before;
     }
 }
@@ -265,14 +265,15 @@ template <class Scan> struct scan_place {
 };
 
 /* What the threads of a block have, joined in order: lane 0 of the first warp gets it. */
-template <class Scan> DEVICE typename Scan::State join_block(typename Scan::State own, typename Scan::State *of_warps) {
+template <class Scan>
+DEVICE typename Scan::State join_block(typename Scan::State state, typename Scan::State *of_warps) {
     const int t = (int)threadIdx.x;
-    own = join_warp<Scan>(own);
-    if (t % 32 == 0) of_warps[t / 32] = own;
+    state = join_warp<Scan>(state);
+    if (t % 32 == 0) of_warps[t / 32] = state;
     __syncthreads();
-    if (t < 32) own = join_warp<Scan>(t < WARPS ? of_warps[t] : Scan::begin());
+    if (t < 32) state = join_warp<Scan>(t < WARPS ? of_warps[t] : Scan::begin());
     __syncthreads();
-    return own;
+    return state;
 }
 
 template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) total_of_part(const scan_args a) {
@@ -289,11 +290,11 @@ template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) total_of_part(
         for (int p = 0; p < PACKS; p++) place.load(place.index(tile, p), x[p]);
 #pragma unroll
         for (int p = 0; p < PACKS; p++) {
-            const auto own = [&](State s) { return place.join_to(s, place.index(tile, p), x[p]); };
+            const auto join_elements = [&](State s) { return place.join_to(s, place.index(tile, p), x[p]); };
             if constexpr (Scan::ORDERED)
-                total = Scan::join(total, join_block<Scan>(own(Scan::begin()), of_warps));
+                total = Scan::join(total, join_block<Scan>(join_elements(Scan::begin()), of_warps));
             else
-                total = own(total);
+                total = join_elements(total);
         }
     }
     if constexpr (!Scan::ORDERED) total = join_block<Scan>(total, of_warps);
@@ -308,11 +309,11 @@ DEVICE typename Scan::State carry_of(const typename Scan::State *totals, int64_t
     const int t = (int)threadIdx.x;
     const int64_t each = Scan::ORDERED ? (parts + NR_BLOCK - 1) / NR_BLOCK : 1, step = Scan::ORDERED ? 1 : NR_BLOCK;
     const int64_t end = Scan::ORDERED && (t + 1) * each < parts ? (t + 1) * each : parts;
-    State own = Scan::begin();
+    State state = Scan::begin();
 #pragma unroll 4
-    for (int64_t i = t * each; i < end; i += step) own = Scan::join(own, totals[i]);
-    own = join_warp<Scan>(own);
-    if (t % 32 == 0) of_warps[t / 32] = own;
+    for (int64_t i = t * each; i < end; i += step) state = Scan::join(state, totals[i]);
+    state = join_warp<Scan>(state);
+    if (t % 32 == 0) of_warps[t / 32] = state;
     __syncthreads();
     State carry = of_warps[0];
     for (int w = 1; w < WARPS; w++) carry = Scan::join(carry, of_warps[w]);

@@ -101,51 +101,52 @@ template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) 
     using S = pack<typename D::S, W>;
     const uint32_t number = blockIdx.x * NR_BLOCK + threadIdx.x;
     if (number >= a.to.n * a.steps) return;
-    const sorted_step<D, W> own(a, number);
-    int64_t k = own.step;
-    const int64_t index = own.index[k], offset = kind == NR_SCATTER && !own.ends(k) ? LOST : offset_of(a.to, index);
+    const sorted_step<D, W> sorted(a, number);
+    int64_t k = sorted.step;
+    const int64_t index = sorted.index[k],
+                  offset = kind == NR_SCATTER && !sorted.ends(k) ? LOST : offset_of(a.to, index);
     if (offset == LOST) return;
     if constexpr (kind == NR_SCATTER) {
-        *own.target(offset) = own.source(k);
+        *sorted.target(offset) = sorted.source(k);
     } else {
-        const bool begins = own.begins(k);
+        const bool begins = sorted.begins(k);
         if (!begins && k % PIECE != 0) return;
         const int64_t piece = k / PIECE, end = (piece + 1) * PIECE < a.steps ? (piece + 1) * PIECE : a.steps;
-        S value = own.source(k);
-        for (k++; k < end && own.index[k] == index; k++) value = combined<D, kind, W>(value, own.source(k));
+        S value = sorted.source(k);
+        for (k++; k < end && sorted.index[k] == index; k++) value = combined<D, kind, W>(value, sorted.source(k));
         if (!begins)
-            own.kept(a.heads, piece) = value;
-        else if (k == end && !own.ends(k - 1))
-            own.kept(a.tails, piece) = value;
+            sorted.kept(a.heads, piece) = value;
+        else if (k == end && !sorted.ends(k - 1))
+            sorted.kept(a.tails, piece) = value;
         else
-            *own.target(offset) = combined<D, kind, W>(*own.target(offset), value);
+            *sorted.target(offset) = combined<D, kind, W>(*sorted.target(offset), value);
     }
 }
 
 /* A thread a piece of a column: a run that leaves it gets what the next pieces have of it. */
 template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const scatter_args a) {
     using S = pack<typename D::S, W>;
-    const sorted_step<D, W> own(a, blockIdx.x * NR_BLOCK + threadIdx.x);
-    const int64_t piece = own.step; /* the number is that of a piece here */
+    const sorted_step<D, W> sorted(a, blockIdx.x * NR_BLOCK + threadIdx.x);
+    const int64_t piece = sorted.step; /* the number is that of a piece here */
     if (piece + 1 >= a.pieces) return;
-    const int64_t last = (piece + 1) * PIECE - 1, index = own.index[last];
-    if (own.ends(last)) return;
-    if (piece > 0 && own.index[piece * PIECE - 1] == index) return; /* the run began before this piece */
+    const int64_t last = (piece + 1) * PIECE - 1, index = sorted.index[last];
+    if (sorted.ends(last)) return;
+    if (piece > 0 && sorted.index[piece * PIECE - 1] == index) return; /* the run began before this piece */
     const int64_t offset = offset_of(a.to, index);
     if (offset == LOST) return;
     int64_t low = last + 1, high = a.steps; /* the run ends where its index does */
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (own.index[middle] == index)
+        if (sorted.index[middle] == index)
             low = middle + 1;
         else
             high = middle;
     }
     const int64_t next = (low - 1) / PIECE + 1;
-    S value = own.kept(a.tails, piece);
+    S value = sorted.kept(a.tails, piece);
 #pragma unroll 8
-    for (int64_t p = piece + 1; p < next; p++) value = combined<D, kind, W>(value, own.kept(a.heads, p));
-    *own.target(offset) = combined<D, kind, W>(*own.target(offset), value);
+    for (int64_t p = piece + 1; p < next; p++) value = combined<D, kind, W>(value, sorted.kept(a.heads, p));
+    *sorted.target(offset) = combined<D, kind, W>(*sorted.target(offset), value);
 }
 
 typedef void (*scatter_kernel)(scatter_args);
@@ -225,9 +226,9 @@ static int32_t sort_steps(const nr_call *call, const nr_plan &columns, const nr_
     return nr_cuda_sorts_rows(&sort, a) ? nr_cuda_sort_rows(&sort, a) : nr_cuda_radix_sort(&sort, a);
 }
 
-static int32_t run_sorted(const nr_call *call, const nr_plan &given, const nr_plan &along, scatter_args &a) {
+static int32_t run_sorted(const nr_call *call, const nr_plan &plan, const nr_plan &along, scatter_args &a) {
     const nr_gpu *gpu = gpu_of(call);
-    nr_plan columns = given;
+    nr_plan columns = plan;
     const bool wide = widen_columns(call, &columns, along, a.one_lane);
     const scatter_kernels kernels = wide ? scatter_of<dtype_float32, NR_SCATTER_ADD, WIDE_COLUMNS>() : kernels_of(call);
     a.to = index_args_of(call, columns);

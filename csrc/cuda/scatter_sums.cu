@@ -71,9 +71,9 @@ template <class D> DEVICE typename D::S with_sum(typename D::S x, uint64_t sum, 
 }
 
 template <bool few> __global__ void __launch_bounds__(NR_BLOCK) find_tops(const __grid_constant__ sums_args a) {
-    __shared__ uint32_t own[few ? FEW_SLOTS : 1];
+    __shared__ uint32_t block_top[few ? FEW_SLOTS : 1];
     if constexpr (few) {
-        for (int i = (int)threadIdx.x; i < a.slots; i += NR_BLOCK) own[i] = 0;
+        for (int i = (int)threadIdx.x; i < a.slots; i += NR_BLOCK) block_top[i] = 0;
         __syncthreads();
     }
     for (uint32_t i = blockIdx.x * NR_BLOCK + threadIdx.x; i < a.to.n; i += gridDim.x * NR_BLOCK) {
@@ -81,13 +81,13 @@ template <bool few> __global__ void __launch_bounds__(NR_BLOCK) find_tops(const 
         const int64_t slot = slot_of(a, i, at);
         if (slot < 0) continue;
         const uint32_t exponent = exponent_of(*reinterpret_cast<const uint32_t *>(a.to.dense + at[0]));
-        uint32_t *top = (few ? own : a.top) + slot;
+        uint32_t *top = (few ? block_top : a.top) + slot;
         if (*(const volatile uint32_t *)top < exponent) atomicMax(top, exponent);
     }
     if constexpr (few) {
         __syncthreads();
         for (int i = (int)threadIdx.x; i < a.slots; i += NR_BLOCK)
-            if (own[i]) atomicMax(a.top + i, own[i]);
+            if (block_top[i]) atomicMax(a.top + i, block_top[i]);
     }
 }
 

@@ -91,22 +91,22 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS(T) softmax_rows_back
 #define COLUMNS 16 /* that a block takes where a column has more than one thread */
 
 /* The combined values of the threads of a column, which are `distance` apart in the block. */
-template <class Join> DEVICE double joined(double own, int distance, int team, double *memory, const Join &join) {
+template <class Join> DEVICE double joined(double value, int distance, int team, double *memory, const Join &join) {
     double *mine = memory + threadIdx.x;
     const int member = (int)threadIdx.x / distance;
     for (int half = team / 2; half > 0; half /= 2) {
-        *mine = own;
+        *mine = value;
         __syncthreads();
-        if (member < half) own = join(own, mine[half * distance]);
+        if (member < half) value = join(value, mine[half * distance]);
         __syncthreads();
     }
     if (team > 1) {
-        *mine = own;
+        *mine = value;
         __syncthreads();
-        own = memory[(int)threadIdx.x % distance];
+        value = memory[(int)threadIdx.x % distance];
         __syncthreads();
     }
-    return own;
+    return value;
 }
 
 template <class T, bool is_backward> __global__ void NR_ROW_BOUNDS(T) softmax_columns(const softmax_args a) {
@@ -118,7 +118,7 @@ template <class T, bool is_backward> __global__ void NR_ROW_BOUNDS(T) softmax_co
     const int64_t first = column < a.rows ? column / a.inner * a.n * a.inner + column % a.inner : 0;
     const T *x = static_cast<const T *>(a.x) + first, *y = static_cast<const T *>(a.result) + first;
     T *out = static_cast<T *>(a.out) + first;
-    const auto meeting = [&](double own, auto join) { return joined(own, distance, a.team, memory, join); };
+    const auto meeting = [&](double value, auto join) { return joined(value, distance, a.team, memory, join); };
     const auto plus = [](double p, double q) { return p + q; };
     double sum = 0;
     if constexpr (is_backward) {

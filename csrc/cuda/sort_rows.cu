@@ -19,14 +19,14 @@ template <class T, int THREADS, int ITEMS> struct row_memory {
 };
 
 /* Bits in which the keys of a block differ. */
-template <int THREADS, class Key> DEVICE Key differences(Key own, Key *memory) {
-    for (int half = 16; half > 0; half /= 2) own |= __shfl_xor_sync(NR_ALL, own, half);
+template <int THREADS, class Key> DEVICE Key differences(Key value, Key *memory) {
+    for (int half = 16; half > 0; half /= 2) value |= __shfl_xor_sync(NR_ALL, value, half);
     if constexpr (THREADS > 32) {
-        if (threadIdx.x % 32 == 0) memory[threadIdx.x / 32] = own;
+        if (threadIdx.x % 32 == 0) memory[threadIdx.x / 32] = value;
         __syncthreads();
-        for (int w = 0; w < THREADS / 32; w++) own |= memory[w];
+        for (int w = 0; w < THREADS / 32; w++) value |= memory[w];
     }
-    return own;
+    return value;
 }
 
 template <class T, int THREADS, int ITEMS>
@@ -79,12 +79,12 @@ __global__ void __launch_bounds__(NR_BLOCK) rank_row(const __grid_constant__ rad
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / 32) + threadIdx.x / 32;
     if (row >= a.lanes) return;
     const radix_lane<T> lane(a, row);
-    const int own = (int)threadIdx.x % 32, n = (int)a.n;
+    const int member = (int)threadIdx.x % 32, n = (int)a.n;
     Key key[ITEMS];
     int rank[ITEMS];
 #pragma unroll
     for (int i = 0; i < ITEMS; i++) {
-        key[i] = own + i * 32 < n ? lane.key(own + i * 32) : ~(Key)0;
+        key[i] = member + i * 32 < n ? lane.key(member + i * 32) : ~(Key)0;
         rank[i] = 0;
     }
 #pragma unroll
@@ -93,13 +93,13 @@ __global__ void __launch_bounds__(NR_BLOCK) rank_row(const __grid_constant__ rad
             const Key other = __shfl_sync(NR_ALL, key[from], l);
 #pragma unroll
             for (int i = 0; i < ITEMS; i++) {
-                const bool earlier = from * 32 + l < own + i * 32;
+                const bool earlier = from * 32 + l < member + i * 32;
                 rank[i] += other < key[i] || (earlier && other == key[i]);
             }
         }
 #pragma unroll
     for (int i = 0; i < ITEMS; i++)
-        if (own + i * 32 < n) lane.write(rank[i], key[i], lane.place(own + i * 32));
+        if (member + i * 32 < n) lane.write(rank[i], key[i], lane.place(member + i * 32));
 }
 
 /* The longest lane that a block sorts: its keys and places fill what shared memory a kernel may have. */

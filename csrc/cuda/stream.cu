@@ -31,24 +31,25 @@ cudaError_t nr_cuda_wait(const nr_gpu *gpu) {
 
 static int32_t make(nr_gpu *gpu, bool high, int64_t *number) {
     static std::mutex lock;
-    static unsigned made[NR_MOST_DEVICES][2];
+    static unsigned created[NR_MOST_DEVICES][2];
     std::lock_guard<std::mutex> guard(lock);
-    const unsigned own = 1 + high * A_PRIORITY + made[gpu->index][high] % A_PRIORITY;
-    if (!gpu->streams[own]) {
+    const unsigned slot = 1 + high * A_PRIORITY + created[gpu->index][high] % A_PRIORITY;
+    if (!gpu->streams[slot]) {
         int least = 0, greatest = 0;
         TRY("stream", cudaDeviceGetStreamPriorityRange(&least, &greatest));
-        TRY("stream", cudaStreamCreateWithPriority(&gpu->streams[own], cudaStreamNonBlocking, high ? greatest : least));
+        TRY("stream",
+            cudaStreamCreateWithPriority(&gpu->streams[slot], cudaStreamNonBlocking, high ? greatest : least));
     }
-    made[gpu->index][high]++;
+    created[gpu->index][high]++;
     nr_several_streams = true;
-    *number = own;
+    *number = slot;
     return NORCH_OK;
 }
 
 /* Whether the queried work is done, from the status that CUDA returned. */
-static int32_t say_whether(const char *what, cudaError_t answer, double *value) {
+static int32_t say_whether(const char *op, cudaError_t answer, double *value) {
     cudaGetLastError();
-    if (answer != cudaSuccess && answer != cudaErrorNotReady) return nr_cuda_fail(what, answer);
+    if (answer != cudaSuccess && answer != cudaErrorNotReady) return nr_cuda_fail(op, answer);
     *value = answer == cudaSuccess;
     return NORCH_OK;
 }
@@ -93,21 +94,21 @@ int32_t nr_cuda_event(const nr_backend *self, int32_t action, int64_t stream, vo
     }
     NR_TRY(nr_cuda_enter(self));
     const nr_gpu *gpu = &nr_gpus[self->device_index];
-    cudaEvent_t own = static_cast<cudaEvent_t>(*event);
+    cudaEvent_t handle = static_cast<cudaEvent_t>(*event);
     switch (action) {
     case NR_EVENT_MAKE:
-        TRY("event", cudaEventCreateWithFlags(&own, *value != 0 ? cudaEventDefault : cudaEventDisableTiming));
-        *event = own;
+        TRY("event", cudaEventCreateWithFlags(&handle, *value != 0 ? cudaEventDefault : cudaEventDisableTiming));
+        *event = handle;
         return NORCH_OK;
-    case NR_EVENT_WAIT: TRY("event", cudaEventSynchronize(own)); return NORCH_OK;
-    case NR_EVENT_ASK: return say_whether("event", cudaEventQuery(own), value);
-    case NR_EVENT_TIME: return tell_time(own, static_cast<cudaEvent_t>(other), value);
+    case NR_EVENT_WAIT: TRY("event", cudaEventSynchronize(handle)); return NORCH_OK;
+    case NR_EVENT_ASK: return say_whether("event", cudaEventQuery(handle), value);
+    case NR_EVENT_TIME: return tell_time(handle, static_cast<cudaEvent_t>(other), value);
     }
     const int number = nr_cuda_stream_number(gpu, stream);
     if (number < 0) return NORCH_ERROR_VALUE;
     if (action == NR_EVENT_RECORD)
-        TRY("event", cudaEventRecord(own, gpu->streams[number]));
+        TRY("event", cudaEventRecord(handle, gpu->streams[number]));
     else
-        TRY("event", cudaStreamWaitEvent(gpu->streams[number], own, 0));
+        TRY("event", cudaStreamWaitEvent(gpu->streams[number], handle, 0));
     return NORCH_OK;
 }

@@ -23,15 +23,15 @@ struct select_args {
 };
 
 /* The sum over a team of THREADS of what its threads have; round: 0 and 1 by turns, so that one barrier is enough. */
-template <int THREADS> DEVICE int team_sum(int own, int (*memory)[THREADS / 32], int round) {
-    for (int half = 16; half > 0; half /= 2) own += __shfl_xor_sync(NR_ALL, own, half);
+template <int THREADS> DEVICE int team_sum(int value, int (*memory)[THREADS / 32], int round) {
+    for (int half = 16; half > 0; half /= 2) value += __shfl_xor_sync(NR_ALL, value, half);
     if constexpr (THREADS > 32) {
-        if (threadIdx.x % 32 == 0) memory[round][threadIdx.x / 32] = own;
+        if (threadIdx.x % 32 == 0) memory[round][threadIdx.x / 32] = value;
         __syncthreads();
-        own = 0;
-        for (int w = 0; w < THREADS / 32; w++) own += memory[round][w];
+        value = 0;
+        for (int w = 0; w < THREADS / 32; w++) value += memory[round][w];
     }
-    return own;
+    return value;
 }
 
 /* Keys are turned round here: the largest come first. */
@@ -75,35 +75,35 @@ __global__ void __launch_bounds__(THREADS) select_part(const __grid_constant__ s
     for (int i = 0; i < ITEMS && slot < wanted; i++) { /* equals of the last, in order */
         const bool equal = key[i] == last && i * THREADS + t < n;
         const uint32_t votes = __ballot_sync(NR_ALL, equal);
-        int own = slot + __popc(votes & ((1u << t % 32) - 1)), all = __popc(votes);
+        int slot_of_equal = slot + __popc(votes & ((1u << t % 32) - 1)), all = __popc(votes);
         if constexpr (THREADS > 32) {
             if (t % 32 == 0) memory[i & 1][t / 32] = all;
             __syncthreads();
             all = 0;
             for (int w = 0; w < THREADS / 32; w++) {
-                if (w < t / 32) own += memory[i & 1][w];
+                if (w < t / 32) slot_of_equal += memory[i & 1][w];
                 all += memory[i & 1][w];
             }
         }
-        if (equal && own < wanted) {
-            found[own] = last;
-            positions[own] = i * THREADS + t;
+        if (equal && slot_of_equal < wanted) {
+            found[slot_of_equal] = last;
+            positions[slot_of_equal] = i * THREADS + t;
         }
         slot += all;
     }
     __syncthreads();
-    for (int own = t; own < count; own += THREADS) {
+    for (int k = t; k < count; k += THREADS) {
         Key mine = 0;
         int64_t position = 0;
-        int rank = own; /* behind the end of a short part: nothing, and last */
-        if (own < wanted) {
-            mine = found[own];
-            position = positions[own];
+        int rank = k; /* behind the end of a short part: nothing, and last */
+        if (k < wanted) {
+            mine = found[k];
+            position = positions[k];
             rank = 0;
             for (int j = 0; j < wanted; j++)
                 rank += found[j] > mine || (found[j] == mine && positions[j] < (int)position);
         }
-        const uint32_t place = own < wanted ? lane.place(first + position) : 0;
+        const uint32_t place = k < wanted ? lane.place(first + position) : 0;
         if (a.parts == 1) {
             lane.write(rank, ~mine, place);
         } else {

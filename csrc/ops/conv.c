@@ -73,9 +73,9 @@ static int32_t read_geometry(const char *op, const int64_t *geometry, nr_conv_pl
 }
 
 /* Checks that channels == groups * each. */
-static int32_t check_channels(const char *op, const char *what, int64_t channels, int64_t groups, int64_t each) {
+static int32_t check_channels(const char *op, const char *role, int64_t channels, int64_t groups, int64_t each) {
     if (groups >= 1 && each >= 1 && channels == groups * each) return NORCH_OK;
-    return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld %s channels are not %lld groups of %lld", op, (long long)channels, what,
+    return nr_fail(NORCH_ERROR_SHAPE, "%s: %lld %s channels are not %lld groups of %lld", op, (long long)channels, role,
                    (long long)groups, (long long)each);
 }
 

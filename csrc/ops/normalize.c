@@ -15,15 +15,15 @@ static span weighted(const norch_tensor *x, int64_t axes) {
 }
 
 /* Checks that `other` has the shape of these axes and the dtype of x; weights of 16-bit floats may be other floats. */
-static int32_t check_beside(const char *op, const char *what, const norch_tensor *x, const norch_tensor *other,
+static int32_t check_beside(const char *op, const char *role, const norch_tensor *x, const norch_tensor *other,
                             span axes, bool is_weight) {
     NR_TRY(nr_check_real(op, other));
     const bool mixes = is_weight && nr_is_narrow(x->dtype) && nr_is_float(other->dtype);
     if (other->dtype != x->dtype && !mixes)
-        return nr_fail(NORCH_ERROR_DTYPE, "%s: %s is %s, but the input is %s", op, what, nr_dtypes[other->dtype].name,
+        return nr_fail(NORCH_ERROR_DTYPE, "%s: %s is %s, but the input is %s", op, role, nr_dtypes[other->dtype].name,
                        nr_dtypes[x->dtype].name);
     if (!nr_same_shape(other->ndim, other->shape, axes.count, x->shape + axes.first))
-        return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit an input of shape %s over %d axes", op, what,
+        return nr_fail(NORCH_ERROR_SHAPE, "%s: %s of shape %s does not fit an input of shape %s over %d axes", op, role,
                        nr_shape_of(other), nr_shape_of(x), axes.count);
     const norch_tensor *both[] = {x, other};
     return nr_check_devices(op, 2, both);

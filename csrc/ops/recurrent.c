@@ -17,12 +17,12 @@ typedef struct layer {
     bool lstm, reverse;
 } layer;
 
-static int32_t check_sized(const layer *l, const char *what, const norch_tensor *x, const norch_tensor *like,
+static int32_t check_sized(const layer *l, const char *role, const norch_tensor *x, const norch_tensor *like,
                            int32_t ndim, int64_t a, int64_t b, int64_t c) {
     const int64_t shape[] = {a, b, c};
     NR_TRY(nr_check_real(l->op, x));
-    NR_TRY(nr_check_written(l->op, what, x, like, ndim, shape));
-    return x->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: %s is not contiguous", l->op, what);
+    NR_TRY(nr_check_written(l->op, role, x, like, ndim, shape));
+    return x->contiguous ? NORCH_OK : nr_fail(NORCH_ERROR_SHAPE, "%s: %s is not contiguous", l->op, role);
 }
 
 /* Checks the states and what is saved for backward, of the steps of `steps` or of one alone, and sets the sizes. */

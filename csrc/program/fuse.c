@@ -36,11 +36,6 @@
 
 /* ---- accesses ------------------------------------------------------------------------------------------ */
 
-/* Whether a block is used by the program alone. Other blocks may overlap one another. */
-static bool is_own(const nr_program *program, int32_t block) {
-    return block >= 0 && program->blocks[block].kind != NR_EXTERNAL && program->blocks[block].kind != NR_KEPT;
-}
-
 /* Whether an access may have an element in several iterations of the loops from `from` on. It has not if, sorted by
  * size, each stride exceeds the extent of all smaller ones. */
 static bool repeats(const access *a, int32_t from, int32_t ndim, const int64_t *size) {
@@ -96,7 +91,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->data[o]) continue;
-            const bool relative = is_own(s->program, use->block);
+            const bool relative = nr_is_private(s->program, use->block);
             a->place = relative ? use->block : ABSOLUTE;
             a->offset = relative ? use->offset : (int64_t)(intptr_t)plan->data[o];
             a->written = use->written;
@@ -228,7 +223,7 @@ static bool reads_number(const search *s, const nr_step *step, const member *wri
         for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->number[o].at) continue;
-            const bool relative = is_own(s->program, use->block);
+            const bool relative = nr_is_private(s->program, use->block);
             const access number = {.place = relative ? use->block : ABSOLUTE,
                                    .offset = relative ? use->offset : (int64_t)(intptr_t)plan->number[o].at,
                                    .size = nr_size_of(plan->number[o].dtype)};

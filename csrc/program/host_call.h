@@ -15,6 +15,6 @@ NR_PLAN(nr_host_memory, OUT_IF(p->written, void *, data), NUM(int64_t, bytes), N
  * equal for calls that do the same. */
 typedef struct nr_host_call_plan nr_host_call_plan;
 NR_PLAN(nr_host_call_plan, OTHER(int32_t (*)(const nr_host_call_plan *), run), OTHER(void *, callable),
-        NUM(uint64_t, what), ITEMS(nr_host_memory, memory, count), SIZES(SUM(p->count, p->memory[i].bytes)));
+        NUM(uint64_t, hash), ITEMS(nr_host_memory, memory, count), SIZES(SUM(p->count, p->memory[i].bytes)));
 
 #endif

@@ -36,7 +36,8 @@
 
 /* ---- values ------------------------------------------------------------------------------------------- */
 
-static bool is_own(const nr_program *program, const nr_use *use) {
+/* Whether a call of the program has computed what is read, or may have. */
+static bool is_computed(const nr_program *program, const nr_use *use) {
     return use->block >= 0 && program->blocks[use->block].kind != NR_EXTERNAL &&
            program->blocks[use->block].kind != NR_CONSTANT && program->blocks[use->block].kind != NR_ARGUMENT;
 }
@@ -59,7 +60,7 @@ static bool find_values(lowering *l) {
                 const nr_use *use = &program->uses[u];
                 if (use->written != pass) continue;
                 l->of_use[u] = -1;
-                if (step->dead || !is_own(program, use)) continue;
+                if (step->dead || !is_computed(program, use)) continue;
                 int32_t *at = &current[use->block];
                 if (*at < 0 || (use->written && l->values[*at].writer != s)) {
                     if (*at >= 0 && !overwrites(program, step, use)) l->values[*at].readers++;

@@ -90,9 +90,7 @@ static void note_program(const void *of) {
     for (int64_t s = program->from; s < program->to; s++)
         for (int64_t u = program->steps[s].first_use; u < program->steps[s].first_use + program->steps[s].uses; u++) {
             const nr_use *use = &program->uses[u];
-            const bool internal = use->block >= 0 && program->blocks[use->block].kind != NR_EXTERNAL &&
-                                  program->blocks[use->block].kind != NR_KEPT;
-            if (!internal) note_write(NULL, use->at, use->written);
+            if (!nr_is_private(program, use->block)) note_write(NULL, use->at, use->written);
         }
 }
 

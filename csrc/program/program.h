@@ -167,6 +167,10 @@ int32_t nr_program_make_graphs(nr_program *program);
 int32_t nr_program_feed(const nr_program *program);
 void nr_program_free_graphs(nr_program *program);
 /* Runs one call, or the chain that begins with it. */
+/* Whether only the program uses a block. Other blocks may overlap one another. */
+static inline bool nr_is_private(const nr_program *program, int32_t block) {
+    return block >= 0 && program->blocks[block].kind != NR_EXTERNAL && program->blocks[block].kind != NR_KEPT;
+}
 static inline int32_t nr_program_run_step(const nr_step *step) { return step->run ? step->run(&step->call) : NORCH_OK; }
 /* step.c: decides how, once the chains are made. */
 void nr_program_choose_run(nr_step *step);

@@ -71,8 +71,8 @@ NR_BUILTIN(lapack) {
     if (PyErr_Occurred() || nr_note_unseen("LAPACK reads the elements of a tensor") != NORCH_OK) return NULL;
     int64_t wanted = 0;
     for (const char *at = signature; *at; at++) wanted += *at == '*';
-    const bool is_known = (5 <= count && count <= 9) || count == 11 || count == 13;
-    if (wanted != count || !is_known || !is_of(signature, "void ("))
+    const bool is_supported = (5 <= count && count <= 9) || count == 11 || count == 13;
+    if (wanted != count || !is_supported || !is_of(signature, "void ("))
         return PyErr_Format(PyExc_TypeError, "lapack: %lld arguments for %s", (long long)count, signature);
 
     argument arguments[MOST] = {0};

@@ -344,8 +344,8 @@ static int32_t host_wrote(nr_observer *self, const norch_tensor *x) {
     return NORCH_OK;
 }
 
-static int32_t refuses_nothing(nr_observer *self, const char *what) {
-    (void)self, (void)what;
+static int32_t refuses_nothing(nr_observer *self, const char *event) {
+    (void)self, (void)event;
     return NORCH_OK;
 }
 

@@ -31,7 +31,7 @@ static int32_t tell(nr_observer *observer, void *const *args, nr_host_memory *me
     const char *text = PyUnicode_AsUTF8AndSize(args[1], NULL);
     if (!text) return NR_RAISED;
     nr_host_call_plan plan = {run, args[0], 0xcbf29ce484222325ull, memory, PyTuple_Size(args[2])};
-    for (; *text; text++) plan.what = (plan.what ^ (unsigned char)*text) * 0x100000001b3ull; /* FNV-1a */
+    for (; *text; text++) plan.hash = (plan.hash ^ (unsigned char)*text) * 0x100000001b3ull; /* FNV-1a */
     nr_call call = {
         .family = NR_HOST_CALL, .dtype = NORCH_UINT8, .plan = &plan, .backend = nr_backend_find(NORCH_CPU, 0)};
     for (int64_t i = 0; i < plan.count; i++) {

@@ -122,7 +122,7 @@ typedef struct nr_span {
 /* A small result, and its fields when it was given to Python. If only the recording refers to it and Python has not
  * changed it, a later run gives it again. */
 typedef struct nr_spare {
-    norch_tensor *x, as_given;
+    norch_tensor *x, as_returned;
 } nr_spare;
 
 #define NR_SPARES 2 /* loss = step() drops the previous loss only after the call */

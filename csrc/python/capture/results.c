@@ -30,7 +30,7 @@ static norch_tensor *new_result(nr_returned *one) {
     for (int i = 0; i < NR_SPARES; i++) {
         const nr_spare *spare = &one->spares[i];
         if (spare->x && nr_is_ours_alone(spare->x) &&
-            !memcmp((const char *)spare->x + from, (const char *)&spare->as_given + from, sizeof *spare->x - from) &&
+            !memcmp((const char *)spare->x + from, (const char *)&spare->as_returned + from, sizeof *spare->x - from) &&
             spare->x->storage->references == 1 && !nr_has_weak_references(spare->x))
             return norch_retain(spare->x);
     }
@@ -115,14 +115,14 @@ static norch_tensor *view_in(const nr_returned *one, norch_tensor *row) {
 
 /* A result that the next run overwrites: it shares the version counter of `version_owner`, to which that run counts a
  * write. */
-static norch_tensor *over_own_memory(nr_returned *one) {
+static norch_tensor *over_memory_of_program(nr_returned *one) {
     if (!one->version_owner && !(one->version_owner = norch_alias(&one->header))) return NULL;
     norch_tensor *view = norch_alias(&one->header);
     return view && nr_share_version(one->version_owner, view) ? view : NULL;
 }
 
 /* A result over memory of the program. */
-static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
+static norch_tensor *give_from_memory(nr_recording *r, nr_returned *one) {
     const nr_block *block = &r->program->blocks[one->block];
     if (one->whole && block->fresh) {
         norch_tensor *output = one->output;
@@ -136,7 +136,7 @@ static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
         one->header.storage = r->program->arena;
         one->header.data = (char *)r->program->arena->data + one->at;
     }
-    if (!r->copies) return over_own_memory(one);
+    if (!r->copies) return over_memory_of_program(one);
     if (one->whole) return copied(&one->header);
     nr_returned *owner = &r->results[one->owner];
     if (!owner->output && !(owner->output = copy_of_block(r, one))) return NULL;
@@ -146,7 +146,7 @@ static norch_tensor *give_own(nr_recording *r, nr_returned *one) {
 static norch_tensor *give_result(nr_recording *r, nr_returned *one) {
     if (one->object) return norch_retain(one->object);
     if (one->leaf >= 0 && one->offset < 0) return norch_retain(r->args[one->leaf]);
-    if (one->leaf < 0 && !one->base) return give_own(r, one);
+    if (one->leaf < 0 && !one->base) return give_from_memory(r, one);
     norch_tensor *view = one->output ? one->output : norch_alias(&one->header);
     one->output = NULL;
     if (!view || !nr_share_version(one->base ? one->base : r->args[one->leaf], view)) return NULL;
@@ -186,10 +186,10 @@ NR_BUILTIN(recorded_results) {
     void *results = PyTuple_New(r->result_count);
     for (int64_t i = 0; results && i < r->result_count; i++) {
         nr_returned *one = &r->results[i];
-        const bool is_own =
+        const bool is_kept =
             one->leaf < 0 && !one->object && !one->base && r->program->blocks[one->block].kind == NR_KEPT;
         void *result = one->twin < i ? norch_retain(PyTuple_GetItem(results, one->twin))
-                       : is_own      ? give_own(r, one)
+                       : is_kept     ? give_from_memory(r, one)
                                      : norch_retain(PyTuple_GetItem(args[1], i));
         if (result && !PyTuple_SetItem(results, i, result)) continue;
         Py_DecRef(results);
