@@ -99,9 +99,9 @@ _LAZY = {
 }
 
 if _start.is_traced:
-    from .profiler import trace as _trace
+    from .profiler import log as _log
 
-    _trace.start()
+    _log.start()
 
 _operations, _public_form = _publish_late(globals(), _DECLARED)
 globals().update(_DTYPES)  # all of the table; the names above are for type checkers

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .events import Event
-from .recording import Recorded
+from .session import Recorded
 
 _CATEGORIES = {"operation": "cpu_op", "range": "user_annotation", "module": "python_function"}
 

@@ -1,4 +1,4 @@
-"""Event: a library call, or a range; events_of() makes them from a Recording."""
+"""Event: a library call, or a range; events_of() makes them from a Session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..program.listing import _named
-from .recording import Place, Recorded
+from .session import Place, Recorded
 
 _COPIES = {-1: "copy to host", -2: "copy from host"}
 

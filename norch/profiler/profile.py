@@ -16,7 +16,7 @@ from ..errors import ArgumentError, Error
 from .averages import Averages, averaged
 from .chrome import write_trace
 from .events import Event, events_of
-from .recording import DEVICE_TIME, MEMORY, SHAPES, Recorded, Recording
+from .session import DEVICE_TIME, MEMORY, SHAPES, Recorded, Session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -144,12 +144,12 @@ class profile:  # PyTorch's name
         pairs = (("shapes", record_shapes), ("memory", profile_memory), ("stack", with_stack), ("flops", with_flops))
         self._columns = {name for name, on in (*pairs, ("module", with_modules)) if on}
         self._columns |= {"device"} if "cuda" in self._activities else set()
-        self._recording: Recording | None = None
+        self._session: Session | None = None
         self._recorded: Recorded | None = None
         self._events: list[Event] | None = None
         self.step_num, self._action, self._step_begin = 0, ProfilerAction.NONE, 0
 
-    # ---- recording -----------------------------------------------------------------------------------------------
+    # ---- sessions ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Starts at step 0."""
@@ -167,8 +167,8 @@ class profile:  # PyTorch's name
     def step(self) -> None:
         """Ends a step, whose range is named ProfilerStep#0 and so on."""
         before = self._action
-        if self._recording is not None:
-            self._recording.add(f"ProfilerStep#{self.step_num}", "range", self._step_begin)
+        if self._session is not None:
+            self._session.add(f"ProfilerStep#{self.step_num}", "range", self._step_begin)
         self.step_num += 1
         if self._schedule is None:
             self._step_begin = lib.norch_profile_time()
@@ -176,21 +176,21 @@ class profile:  # PyTorch's name
         self._action = self._schedule(self.step_num)
         if before is ProfilerAction.RECORD_AND_SAVE or (_records(before) and not _records(self._action)):
             self._finish()
-        if _records(self._action) and self._recording is None:
+        if _records(self._action) and self._session is None:
             self._begin()
         self._step_begin = lib.norch_profile_time()
 
     def _begin(self) -> None:
-        self._recording = Recording(self._flags, self._with_stack, self._with_modules)
-        self._step_begin = self._recording.begin
+        self._session = Session(self._flags, self._with_stack, self._with_modules)
+        self._step_begin = self._session.begin
 
     def _finish(self) -> None:
-        recording, self._recording = self._recording, None
-        if recording is None:
+        session, self._session = self._session, None
+        if session is None:
             return
         if "cuda" in self._activities:
             synchronize()
-        self._recorded, self._events = recording.stop(), None
+        self._recorded, self._events = session.stop(), None
         if self._on_trace_ready is not None:
             self._on_trace_ready(self)
 
@@ -255,17 +255,17 @@ class record_function:  # PyTorch's name
         if not isinstance(name, str):
             raise TypeError(f"record_function: the name must be a str, not {type(name).__name__}")
         self.name = name
-        self._begun: list[tuple[Recording | None, int]] = []
+        self._begun: list[tuple[Session | None, int]] = []
 
     def __enter__(self) -> record_function:
-        running = Recording.running
+        running = Session.running
         self._begun.append((running, 0 if running is None else lib.norch_profile_time()))
         return self
 
     def __exit__(self, *_: object) -> None:
-        recording, begin = self._begun.pop()
-        if recording is not None and recording is Recording.running:
-            recording.add(self.name, "range", begin)
+        session, begin = self._begun.pop()
+        if session is not None and session is Session.running:
+            session.add(self.name, "range", begin)
 
     def __call__(self, function: F) -> F:
         @wraps(function)

@@ -15,7 +15,7 @@ from ..ops.create import zeros
 from ..ops.random import rand
 from ..profiler.averages import byte_text
 from ..profiler.events import events_of
-from ..profiler.recording import MEMORY, Recording
+from ..profiler.session import MEMORY, Session
 from ..random import fork_rng
 from ..tensor import Tensor
 from ._restore import as_before
@@ -231,11 +231,11 @@ def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: 
                 raised_in.clear()
                 row.called, row.shape = True, _shape(result)
                 row.output_bytes = sum(x.nbytes for x in _tensors(result))
-            recording.add(str(number), "module", start)
+            session.add(str(number), "module", start)
 
         return leave
 
-    recording = Recording(MEMORY, False, False)
+    session = Session(MEMORY, False, False)
     recorded = None
     try:
         with as_before(model, None if mode == "same" else mode == "train"), no_grad(), watching(enter):
@@ -246,7 +246,7 @@ def _called(model: Module, args: tuple[Any, ...], kwargs: dict[str, Any], mode: 
         described = f"{type(error).__name__} in {inside}" if inside else type(error).__name__
         raise Error(f"summary: {described}: {error}; calls that were done before: {done}") from error
     finally:
-        recorded = recording.stop()
+        recorded = session.stop()
     for event in events_of(recorded, True, ("cpu", "cuda")):
         if event.kind == "module" and event.thread == thread:
             nested = sum(child.flops for child in event.children if child.kind == "module")

@@ -280,12 +280,12 @@ def test_storages_outlive_a_profile():
 
 
 def test_an_interrupt_stops_the_call_before_it_runs(monkeypatch):
-    from norch.profiler.recording import Recording
+    from norch.profiler.session import Session
 
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Recording, "_place", interrupted)
+    monkeypatch.setattr(Session, "_place", interrupted)
     x = norch.ones(2)
     with profile(with_stack=True, **CPU), pytest.raises(KeyboardInterrupt):
         x.add_(1)

@@ -1,4 +1,4 @@
-"""The recording of a profile. C records library calls (csrc/python/profile.c), ops/linalg/lapack.py calls of NumPy and
+"""A profiling session. C records library calls (csrc/python/profile.c), ops/linalg/lapack.py calls of NumPy and
 SciPy. This file records the ranges of record_function() and of modules, and the line, module and backward() node of
 each call."""
 
@@ -47,7 +47,7 @@ class Range(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """The result of a recording."""
+    """What a session has recorded."""
 
     rows: list[tuple[Any, ...]]
     memory: list[tuple[int, int, int, int]]
@@ -67,15 +67,15 @@ class _Here(threading.local):
         self.root: Module | None = None
 
 
-class Recording:
-    """Records all threads from construction to stop(). Error if another recording runs."""
+class Session:
+    """Records all threads from construction to stop(). Error if another session runs."""
 
-    running: Recording | None = None
+    running: Session | None = None
 
     def __init__(self, flags: int, with_stack: bool, with_modules: bool):
-        if Recording.running is not None:
+        if Session.running is not None:
             raise Error("profile: another profile is running; stop it first")
-        Recording.running = self
+        Session.running = self
         self.ranges: list[Range] = []
         self.entered: list[Place] = []
         self._others: list[tuple[Any, ...]] = []  # rows for calls of NumPy and SciPy
@@ -95,12 +95,12 @@ class Recording:
         self.begin = lib.norch_profile_time()
 
     def stop(self) -> Recorded:
-        """Ends and returns the recording."""
+        """Ends the session, and returns what it recorded."""
         end = lib.norch_profile_time()
         try:
             rows, memory, complete = lib.norch_profile_stop()
         finally:
-            Recording.running = None
+            Session.running = None
             self._open.close()
         return Recorded(rows + self._others, memory, complete, self.ranges, self.entered, self.begin, end)
 
