@@ -82,6 +82,7 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
     ROW(record)              \
     ROW(is_recorded)         \
     ROW(node_of)             \
+    ROW(node_of_write)       \
     ROW(record_view)         \
     ROW(record_parts)        \
     ROW(bump)                \

@@ -129,6 +129,12 @@ static void *edges_of(void *const *inputs, int64_t n, int64_t *wanted) {
     return NULL;
 }
 
+static void set_node(norch_tensor *out, void *node) {
+    void *before = out->node;
+    out->node = node;
+    Py_DecRef(before);
+}
+
 /* ---- what is saved ----------------------------------------------------------------------------------------------- */
 
 bool nr_note_write(norch_tensor *x, void *time) {
@@ -155,6 +161,14 @@ bool nr_share_version(norch_tensor *base, norch_tensor *view) {
     view->version_counter = Py_NewRef(base->version_counter);
     Py_DecRef(before);
     return true;
+}
+
+/* A copy of x with its history. */
+static norch_tensor *copy_of(norch_tensor *x) {
+    void *const args[] = {x};
+    norch_tensor *from = nr_take_tensor("clone", x), *out = from ? norch_clone(from) : nr_stopped("clone", args, 1);
+    if (out) set_node(out, Py_NewRef(x->node));
+    return out;
 }
 
 static norch_tensor *alias_of(norch_tensor *x) {
@@ -194,8 +208,9 @@ static const char *codes_of(void *node_class, void *selections, int64_t wanted, 
     return codes ? PyUnicode_AsUTF8AndSize(codes, count) : NULL;
 }
 
-static void *saved_of(const char *codes, nr_ssize count, norch_tensor *out, void *const *inputs, int64_t n,
-                      void *const *others, int64_t others_count) {
+/* written: an input that will be written to, so that a copy is saved; or NULL. */
+static void *saved_of(const char *codes, nr_ssize count, norch_tensor *out, const void *written, void *const *inputs,
+                      int64_t n, void *const *others, int64_t others_count) {
     void *saved = PyTuple_New(count);
     for (nr_ssize k = 0; saved && k < count; k++) {
         const int64_t code = codes[k], at = code - 1;
@@ -207,7 +222,7 @@ static void *saved_of(const char *codes, nr_ssize count, norch_tensor *out, void
         else if (code >= NR_SAVES_META && code - NR_SAVES_META < n)
             value = meta_or_none(inputs[code - NR_SAVES_META]);
         else if (at < n)
-            value = Py_NewRef(inputs[at]);
+            value = inputs[at] == written ? copy_of(inputs[at]) : Py_NewRef(inputs[at]);
         else if (at - n < others_count)
             value = Py_NewRef(others[at - n]);
         else
@@ -230,32 +245,38 @@ static void set(nr_holder *node, int field, void *value) {
     if (before) Py_DecRef(before);
 }
 
-static void set_node(norch_tensor *out, void *node) {
-    void *before = out->node;
-    out->node = node;
-    Py_DecRef(before);
-}
-
-norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, void *const *inputs, int64_t n,
-                        void *const *others, int64_t others_count, bool broadcast) {
+/* The node of out; NULL without an error if no gradient is wanted. written: out, if it is an input too, and the row
+ * will be written into it; or NULL. */
+static nr_holder *node_for(norch_tensor *out, const void *written, void *node_class, void *selections,
+                           void *const *inputs, int64_t n, void *const *others, int64_t others_count, bool broadcast) {
     int64_t wanted;
     nr_ssize count = 0;
     void *edges = edges_of(inputs, n, &wanted), *metas = NULL, *saved = NULL;
-    if (!edges && !PyErr_Occurred()) return out;
     nr_holder *node = edges ? make_node(node_class) : NULL;
     const char *codes = node ? codes_of(node_class, selections, wanted, &count) : NULL;
-    if (codes) saved = saved_of(codes, count, out, inputs, n, others, others_count);
+    if (codes) saved = saved_of(codes, count, out, written, inputs, n, others, others_count);
     if (saved && broadcast) metas = metas_of(inputs, n);
     if (!saved || (broadcast && !metas)) {
-        void *held[] = {edges, node, saved, out};
-        for (int i = 0; i < 4; i++)
+        void *held[] = {edges, node, saved};
+        for (int i = 0; i < 3; i++)
             if (held[i]) Py_DecRef(held[i]);
         return NULL;
     }
     set(node, NR_NODE_EDGES, edges);
     set(node, NR_NODE_SAVED, saved);
     if (metas) set(node, NR_NODE_METAS, metas);
-    set_node(out, node);
+    return node;
+}
+
+norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, void *const *inputs, int64_t n,
+                        void *const *others, int64_t others_count, bool broadcast) {
+    void *node = node_for(out, NULL, node_class, selections, inputs, n, others, others_count, broadcast);
+    if (node) {
+        set_node(out, node);
+    } else if (PyErr_Occurred()) {
+        Py_DecRef(out);
+        return NULL;
+    }
     return out;
 }
 
@@ -291,6 +312,18 @@ NR_BUILTIN(record) {
     const bool broadcast = n == 5 && PyObject_IsTrue(args[4]) == 1;
     if (!nr_grad_enabled()) return Py_NewRef(args[1]);
     return nr_record(Py_NewRef(args[1]), args[0], NULL, inputs, count, others, others_count, broadcast);
+}
+
+/* node_of_write(node_class, x, ...): the node of a row of x and other tensors that will be written into x; None if no
+ * gradient is wanted. */
+NR_BUILTIN(node_of_write) {
+    if (n < 2 || n > MOST_INPUTS) return nr_counted("node_of_write", 2, n), NULL;
+    if (!nr_takes_node_class("node_of_write", args[0])) return NULL;
+    for (int64_t i = 1; i < n; i++)
+        if (!nr_is_tensor(args[i])) return nr_refuse("node_of_write", "a tensor", args[i]), NULL;
+    if (!nr_grad_enabled()) return Py_NewRef(NR_NONE);
+    void *node = node_for(args[1], args[1], args[0], NULL, args + 1, n - 1, NULL, 0, n > 2);
+    return node || PyErr_Occurred() ? node : Py_NewRef(NR_NONE);
 }
 
 /* is_recorded(inputs): whether this thread records, and one of the inputs, tensors or None, has a gradient. */

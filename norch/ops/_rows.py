@@ -11,12 +11,10 @@ from .._binding.header import listed
 from .._binding.library import constants, lib
 from .._package.typing import Any, Operand, Tensor
 from .._tensor import handle as _handle
-from .._tensor.handle import alias, meta_of
 from ..autograd.derivative import OpNode
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
-from ..autograd.outlive import snapshot
-from ..autograd.record import gradient_edge
+from ..autograd.record import is_recorded
 from ..dtype import get_default_dtype
 from ._autocast import casts_of, in_autocast
 from ._operand import kernel_operand, operand, refused
@@ -39,11 +37,18 @@ def writes(form: str, name: str) -> Any:
     return lib.norch_operation(form, OPCODES[name], None, None, 0)[2]
 
 
-def _needed(node_class: type[OpNode] | None, *inputs: str) -> list[tuple[bool, ...]]:
-    """For each input, whether its gradient needs each input and the result. Below, a_for_b: whether b's needs a."""
-    if node_class is None:
-        return [(False,) * (len(inputs) + 1)] * len(inputs)
-    return [tuple(map(names.__contains__, (*inputs, "out"))) for names in node_class.save_plan.needed]
+def _recorded_write(form: str, name: str, node_class: type[OpNode] | None) -> Any:
+    """The function that writes a row of x and other tensors into x, with a node if a gradient is wanted."""
+    op, into = OPCODES[name], getattr(lib, f"norch_{form}_into")
+    saves_out = node_class is not None and node_class.save_plan.out
+
+    def write(x: Tensor, *others: Tensor) -> Tensor:
+        node = None if node_class is None else lib.norch_node_of_write(node_class, x, *others)
+        into(x, op, x, *others)
+        finish_write(x, node, saves_out)
+        return x
+
+    return write
 
 
 def is_row(function: Any) -> bool:
@@ -81,24 +86,14 @@ def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any
 
 def unary_(name: str, node_class: type[OpNode] | None) -> Any:
     """The in-place method of a UNARY row."""
-    op, in_place, write = OPCODES[name], name + "_", writes("unary", name)
-    ((saves_x, saves_out),) = _needed(node_class, "x")
+    in_place, write, recorded = name + "_", writes("unary", name), _recorded_write("unary", name, node_class)
 
     def function_(self: Tensor) -> Tensor:
         out = write(self)
         if out is not NotImplemented:
             return out
         check_writable(self, in_place)
-        to_x = gradient_edge(self)
-        node = None
-        if to_x is not None and mode.enabled and node_class is not None:
-            node = lib.norch_node_of(node_class, (to_x,), None, None)
-            old = snapshot(self) if saves_x else None
-        lib.norch_unary_into(self, op, self)
-        if node is not None:
-            node._saved = (old, alias(self) if saves_out else None)
-        finish_write(self, node, saves_out)
-        return self
+        return recorded(self)
 
     function_.call = write  # type: ignore[attr-defined]
     return function_
@@ -139,10 +134,8 @@ def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is
 
 def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
     """The in-place method of a BINARY row; is_operator as in binary()."""
-    op, in_place, write = OPCODES[name], name + "_", writes("binary", name)
+    in_place, write, recorded = name + "_", writes("binary", name), _recorded_write("binary", name, node_class)
     as_tensor = operand if is_operator else kernel_operand
-    (a_for_a, b_for_a, out_for_a), (a_for_b, b_for_b, out_for_b) = _needed(node_class, "a", "b")
-    saves_out = out_for_a or out_for_b
 
     def function_(self: Tensor, other: Operand) -> Tensor:
         out = write(self, other)
@@ -152,22 +145,7 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
         if type(b) is not _handle.result_class and (b := as_tensor(b, in_place)) is NotImplemented:
             return b
         check_writable(self, in_place, b)
-        to_a = self._node if self._view is None else gradient_edge(self)
-        to_b = b._node if b._view is None else gradient_edge(b)
-        node = old = None
-        if (to_a is not None or to_b is not None) and mode.enabled and node_class is not None:
-            node = lib.norch_node_of(node_class, (to_a, to_b), (meta_of(self), meta_of(b)), None)
-            saves_a = (a_for_a and to_a is not None) or (a_for_b and to_b is not None)
-            saves_b = (b_for_a and to_a is not None) or (b_for_b and to_b is not None)
-            old = (
-                snapshot(self) if saves_a else None,
-                (snapshot(b) if b is self else b) if saves_b else None,
-            )
-        lib.norch_binary_into(self, op, self, b)
-        if node is not None and old is not None:
-            node._saved = (*old, alias(self) if saves_out else None)
-        finish_write(self, node, saves_out)
-        return self
+        return recorded(self, b)
 
     function_.call = write  # type: ignore[attr-defined]
     return function_
@@ -190,26 +168,15 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
 
 
 def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
-    """A function that writes a TERNARY or CHOICE row into a and returns True. It writes nothing and returns False if b
-    or c needs a gradient, or if the row has no derivative."""
-    op = OPCODES[row]
-    a_for_a, b_for_a, c_for_a, out_for_a = _needed(node_class, "a", "b", "c")[0]
+    """A function that writes a TERNARY or CHOICE row into a and returns True. It writes nothing and returns False if a
+    gradient is wanted and the row has no derivative, or computes in another dtype."""
+    recorded = _recorded_write("ternary", row, node_class)
 
     def function_(a: Tensor, second: Any, third: Any) -> bool:
         b, c = kernel_operand(second, name), kernel_operand(third, name)
-        to_a = gradient_edge(a) if mode.enabled else None
-        if mode.enabled and (gradient_edge(b) is not None or gradient_edge(c) is not None):
+        if (node_class is None or a._dtype not in _FLOATS) and is_recorded((a, b, c)):
             return False
-        node = None
-        if to_a is not None:
-            if node_class is None or a._dtype not in _FLOATS:
-                return False
-            node = lib.norch_node_of(node_class, (to_a, None, None), (meta_of(a), meta_of(b), meta_of(c)), None)
-            old = snapshot(a) if a_for_a else None, b if b_for_a else None, c if c_for_a else None
-        lib.norch_ternary_into(a, op, a, b, c)
-        if node is not None:
-            node._saved = (*old, alias(a) if out_for_a else None)
-        finish_write(a, node, out_for_a)
+        recorded(a, b, c)
         return True
 
     function_.call = writes("ternary", row)  # type: ignore[attr-defined]

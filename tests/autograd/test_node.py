@@ -40,6 +40,10 @@ REFUSED: dict[str, Any] = {
     "gradient_edge: expected a tensor, not int": lambda x: gradient_edge(3),  # type: ignore[arg-type]
     "is_recorded: expected a tensor, not int": lambda x: is_recorded((x, 3)),
     "node_of: expected a class of nodes, not int": lambda x: lib.norch_node_of(3, (), None, None),
+    "node_of_write: takes 2 arguments, not 1": lambda x: lib.norch_node_of_write(Named),
+    "node_of_write: expected a class of nodes, not int": lambda x: lib.norch_node_of_write(3, x),
+    "node_of_write: expected a tensor, not int": lambda x: lib.norch_node_of_write(Named, x, 3),
+    "record: fewer values than the gradient": lambda x: lib.norch_node_of_write(Named, x),
     "bump: expected a tensor, not int": lambda x: lib.norch_bump(3),
     "operation: expected a form, not str": lambda x: lib.norch_operation("quaternary", 0, None, None, 0),
     "operation: expected a class of nodes, not int": lambda x: lib.norch_operation("unary", 0, 3, None, 0),
