@@ -46,9 +46,10 @@ $(BUILD)/%_isa.$1.o: csrc/%_isa.c $(BUILD)/flags
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
-# The functions of these headers as Python builtins. make needs a Python that runs here; the library fits any.
+# The functions of these headers as Python builtins, and the list of others. make needs a Python that runs here; the
+# library fits any.
 BUILD_PYTHON = $(or $(PYTHON),$(firstword $(shell for p in python3 $(VENV)/bin/python python; do command -v $$p; done; true)),python3)
-$(BUILD)/python/calls.inc: csrc/python/make_calls.py $(HEADERS)
+$(BUILD)/python/calls.inc: csrc/python/make_calls.py $(HEADERS) $(wildcard csrc/python/*.c csrc/python/capture/*.c)
 	@mkdir -p $(@D)
 	$(Q)$(BUILD_PYTHON) $^ > $@
 $(BUILD)/python/calls.o: EXTRA = -I$(BUILD)/python

@@ -11,6 +11,7 @@ static struct {
     bool is_bare; /* whether an instance of size holds no more than its items: since Python 3.14 tuples cache a hash */
 } attributes;
 
+/* set_attributes(size, dtypes, cpu, device_of): what the attributes of tensors are made of. */
 NR_BUILTIN(set_attributes) {
     if (!nr_counted("set_attributes", 4, n)) return NULL;
     void *bytes = PyObject_GetAttrString(args[0], "__basicsize__");
@@ -70,6 +71,7 @@ NR_BUILTIN(size_base) {
     return PyType_FromSpec(&spec);
 }
 
+/* shape(x), strides(x): tuples of integers. size_of(x), dtype_of(x), device_of(x): the properties of Tensor. */
 NR_BUILTIN(shape) {
     norch_tensor *x = nr_counted("shape", 1, n) ? nr_take_header("shape", args[0]) : NULL;
     return x ? tuple_of(x->ndim, x->shape, NULL) : NULL;

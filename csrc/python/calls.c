@@ -1,7 +1,7 @@
 /* calls: the public C API as builtin functions of Python. A builtin gets its arguments as an array of objects, and
  * converts each to the C type of the parameter, or raises an exception that names the call, what it expected and what
- * it got. make_calls.py generates the builtins from the prototypes of the public headers, into calls.inc; the
- * functions here convert. */
+ * it got. make_calls.py generates the builtins from the prototypes of the public headers, into calls.inc, with the list
+ * of those that are written by hand; the functions here convert. */
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +14,6 @@
 #include "modes.h"
 #include "node.h"
 #include "object.h"
-#include "capture/recording.h"
 
 /* ---- from Python: a function for each kind of argument, take_KIND -------------------------------------- */
 
@@ -346,7 +345,7 @@ static nr_method methods[] = {
     BUILTINS(ROW) ROW(dtypes_seen)
 #undef ROW
 #define ROW(name) {#name, nr_py_##name, NR_METHOD_FASTCALL, NULL},
-        NR_TENSOR_CALLS(ROW) NR_PROGRAM_CALLS(ROW) NR_PROFILE_CALLS(ROW)
+        WRITTEN(ROW)
 #undef ROW
 };
 

@@ -71,6 +71,7 @@ static int32_t take_part(region *r, void *part, const bounds **slices, int32_t s
     }
 }
 
+/* region(x, index): a view; None if the index holds more than integers, slices, Ellipsis and None. */
 NR_BUILTIN(region) {
     if (n != 2 || !nr_is_tensor(args[0])) {
         PyErr_SetString(PyExc_TypeError, "region: takes a tensor and an index");

@@ -45,6 +45,7 @@ static void *leave(void *self, void *const *args, nr_ssize n) {
 
 static nr_method methods[] = {{"__exit__", leave, NR_METHOD_FASTCALL, NULL}, {NULL, NULL, 0, NULL}};
 
+/* guard_class(): a new class, the base of context managers that restore a setting. */
 NR_BUILTIN(guard_class) {
     return nr_holder_class("norch.Guard", members, (nr_slot){NR_SLOT_METHODS, methods}, (nr_slot){0, NULL});
 }

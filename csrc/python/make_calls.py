@@ -1,8 +1,9 @@
-"""Writes calls.inc, the functions of headers as builtins of Python: `python make_calls.py norch.h ... > calls.inc`.
+"""Writes calls.inc, the functions of headers as builtins of Python, and the list of the builtins that sources define:
+`python make_calls.py norch.h ... calls.c ... > calls.inc`.
 
-A function that takes or makes a tensor becomes a builtin if each of its parameters is one of the kinds below. Types
-and names of parameters decide, so that a header is the only place that holds a signature. Functions with other
-parameters, and those without a tensor, are left to ctypes (norch/_binding/library.py).
+A function of a header that takes or makes a tensor becomes a builtin if each of its parameters is one of the kinds
+below. Types and names of parameters decide, so that a header is the only place that holds a signature. Functions with
+other parameters, and those without a tensor, are left to ctypes (norch/_binding/library.py).
 
     norch_tensor *x                        tensor      a Tensor
     norch_tensor *optional_x               optional    a Tensor or None
@@ -22,6 +23,7 @@ import re
 import sys
 
 PROTOTYPE = re.compile(r"^([\w ]+?\**)\s*\bnorch_(\w+)\(([^)]*)\);", re.M)
+WRITTEN = re.compile(r"^NR_BUILTIN\((\w+)\) \{", re.M)
 # One parameter, or a few that go together, in the order in which they are tried.
 KINDS = [
     ("columns", r"int64_t \w+((?:, const void \*\w+)+)"),
@@ -85,18 +87,20 @@ def builtin(name, result, parameters):
 
 
 def main():
-    text = ""
+    text = {".h": "", ".c": ""}
     for path in sys.argv[1:]:
-        with open(path, encoding="utf-8") as header:
-            text += header.read()
-    names = []
-    for result, name, parameters in PROTOTYPE.findall(re.sub(r"/\*.*?\*/", "", text, flags=re.S)):
+        with open(path, encoding="utf-8") as file:
+            text[path[-2:]] += file.read()
+    names, written = [], WRITTEN.findall(text[".c"])
+    for result, name, parameters in PROTOTYPE.findall(re.sub(r"/\*.*?\*/", "", text[".h"], flags=re.S)):
         kinds = read(" ".join(parameters.split()))
         tensors = "norch_tensor" in result or any(kind in ("tensor", "optional", "columns") for kind, *_ in kinds or ())
         if kinds and tensors and result in RESULTS:
             names.append(name)
             print(builtin(name, RESULTS[result], kinds))
+    print("".join(f"NR_BUILTIN({name});\n" for name in written))
     print("#define BUILTINS(ROW) " + " ".join(f"ROW({name})" for name in names))
+    print("#define WRITTEN(ROW) " + " ".join(f"ROW({name})" for name in written))
 
 
 main()

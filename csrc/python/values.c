@@ -6,6 +6,7 @@
 #include "../core/tensor.h"
 #include "calls.h"
 
+/* item(x): the only element as a number. */
 NR_BUILTIN(item) {
     if (!nr_counted("item", 1, n)) return NULL;
     norch_tensor *x = nr_take_tensor("item", args[0]);
@@ -58,6 +59,7 @@ static void *list_of(const char *p, const int64_t *shape, int32_t ndim, int64_t 
     return list;
 }
 
+/* to_list(x): its elements in nested lists; a number for 0-d. */
 NR_BUILTIN(to_list) {
     if (!nr_counted("to_list", 1, n)) return NULL;
     norch_tensor *x = nr_take_tensor("to_list", args[0]);
@@ -76,6 +78,7 @@ NR_BUILTIN(to_list) {
     return list;
 }
 
+/* adopt(class, x): an instance of a subclass of Tensor over the elements of x. */
 NR_BUILTIN(adopt) {
     if (!nr_counted("adopt", 2, n)) return NULL;
     norch_tensor *x = nr_take_tensor("adopt", args[1]);

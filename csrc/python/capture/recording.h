@@ -288,46 +288,4 @@ bool nr_was_gradient(const nr_log *log, const norch_storage *storage);
 /* Decides what .grad of a tensor must be before a run, and what it is after it. */
 void nr_find_grad_rule(const nr_log *log, const nr_program *program, const nr_seen *seen, nr_used *used);
 
-/* Builtins for norch/program: see recording.c, tensors_used.c, replay.c, results.c, parts.c,
- * listing.c, host_call.c and captured.c. */
-#define NR_PROGRAM_CALLS(ROW) \
-    ROW(record_begin)         \
-    ROW(record_cancel)        \
-    ROW(record_conditions)    \
-    ROW(record_read)          \
-    ROW(guards_hold)          \
-    ROW(share_storage)        \
-    ROW(record_end)           \
-    ROW(record_pause)         \
-    ROW(record_resume)        \
-    ROW(record_suspend)       \
-    ROW(record_host_call)     \
-    ROW(unobserved)           \
-    ROW(result_of)            \
-    ROW(program_uses)         \
-    ROW(recording)            \
-    ROW(note_unseen)          \
-    ROW(grad_of)              \
-    ROW(note_set_grad)        \
-    ROW(replay)               \
-    ROW(replay_timed)         \
-    ROW(replay_gradient)      \
-    ROW(computes_again)       \
-    ROW(replay_repeated)      \
-    ROW(matches)              \
-    ROW(captured_class)       \
-    ROW(captured_slow_path)   \
-    ROW(differs)              \
-    ROW(refusal)              \
-    ROW(refused_line)         \
-    ROW(is_running)           \
-    ROW(recorded_results)     \
-    ROW(is_external)          \
-    ROW(carries)              \
-    ROW(written_tensors)      \
-    ROW(program_calls)        \
-    ROW(program_memory)       \
-    ROW(line_of)
-NR_PROGRAM_CALLS(NR_DECLARE)
-
 #endif
