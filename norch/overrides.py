@@ -196,14 +196,15 @@ def is_tensor_method_or_property(func: Any) -> bool:
 
 def resolve_name(f: Any) -> str | None:
     """The public name of a function that an override gets, "norch.Tensor.add" say; None for others."""
+    root = import_module("norch").__name__  # as_torch() changes it
     if getattr(f, "__name__", "") in ("__get__", "__set__"):
         owner = f.__self__
         name = next((name for name in _override._public_names() if getattr(Tensor, name, None) is owner), None)
-        return None if name is None else f"norch.Tensor.{name}.{f.__name__}"
+        return None if name is None else f"{root}.Tensor.{name}.{f.__name__}"
     for path, module in (*_modules().items(), ("norch.Tensor", Tensor)):
         name = getattr(f, "__name__", "")
         if getattr(module, name, None) is f:
-            return f"{path}.{name}"
+            return f"{root}{path[5:]}.{name}"
     return None
 
 

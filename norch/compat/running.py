@@ -32,7 +32,10 @@ def run_script(path: str, arguments: list[str]) -> None:
         raise SystemExit(f"python -m norch: can't open file {path!r}: {error.strerror}") from None
     sys.path[0] = os.path.dirname(os.path.realpath(path))
     full = os.path.abspath(path)
-    exec(compile(source, full, "exec"), _main(__file__=full, __spec__=None, __package__=None, __cached__=None))
+    exec(
+        compile(source, full, "exec", dont_inherit=True),
+        _main(__file__=full, __spec__=None, __package__=None, __cached__=None),
+    )
 
 
 def run_module(name: str, arguments: list[str]) -> None:
@@ -46,4 +49,4 @@ def run_code(code: str, arguments: list[str]) -> None:
     """python -c code arguments ..."""
     sys.argv = ["-c", *arguments]
     sys.path[0] = ""
-    exec(compile(code, "<string>", "exec"), _main(__spec__=None, __package__=None))
+    exec(compile(code, "<string>", "exec", dont_inherit=True), _main(__spec__=None, __package__=None))

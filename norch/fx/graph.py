@@ -9,9 +9,12 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from .node import BASE_TYPES, Node, has_side_effect, map_arg, path_of
+
+norch = import_module("norch")  # code names it by its __name__, which as_torch() changes
 
 # The operator's symbol in code for functions of the module operator.
 MAGIC = {
@@ -435,14 +438,13 @@ class _Writer:
         path = path_of(x) if hasattr(x, "__name__") else ""
         if path.startswith("builtins.") and getattr(builtins, path[9:], None) is x:
             return path[9:]
-        if path.startswith("norch."):
-            import norch
-
+        root, *names = path.split(".")
+        if names and root == norch.__name__:
             at: Any = norch
-            for name in path.split(".")[1:]:
+            for name in names:
                 at = getattr(at, name, None)
             if at is x:
-                self.globals["norch"] = norch
+                self.globals[root] = norch
                 return path
         name = self.names.new((path or type(x).__name__).replace(".", "_"), x)
         self.globals[name] = x

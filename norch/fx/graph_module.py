@@ -10,7 +10,7 @@ from typing import Any
 from ..nn.module import Module
 from ..nn.parameter import Parameter
 from ..tensor import Tensor
-from .graph import Graph, PythonCode
+from .graph import Graph, PythonCode, norch
 
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 _numbers = count()
@@ -51,7 +51,7 @@ def function_of(code: PythonCode) -> Any:
     name = f"<eval_with_key>.{next(_numbers)}"
     linecache.cache[name] = (len(code.src), None, code.src.splitlines(keepends=True), name)
     namespace = dict(code.globals)
-    exec(compile(code.src, name, "exec"), namespace)  # noqa: S102  (of the nodes of a graph)
+    exec(compile(code.src, name, "exec", dont_inherit=True), namespace)  # noqa: S102  (of the nodes of a graph)
     return namespace["forward"]
 
 
@@ -118,7 +118,7 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, **_: Any) -> str:
         """The code as a class; also prints it."""
-        text = f"class {type(self).__name__}(norch.nn.Module):" + self._code.replace("\n", "\n    ")
+        text = f"class {type(self).__name__}({norch.__name__}.nn.Module):" + self._code.replace("\n", "\n    ")
         if print_output:
             print(text)
         return text

@@ -70,6 +70,8 @@ try:
     torch.ones(2) + torch.ones(3)
 except RuntimeError as error:
     print(type(error))
+print(torch.fx.symbolic_trace(lambda x: torch.relu(x)).code.split("\\n")[4].strip())
+print(*map(torch.overrides.resolve_name, (nn.functional.relu, torch.Tensor.add)))
 """
 
 
@@ -115,6 +117,7 @@ def test_names_are_pytorchs() -> None:
     ]
     assert "ctorch" in said[3] and said[3].endswith("torch.nn.functional torch.strided torch.uint16")
     assert said[4] == "<class 'torch.errors.ShapeError'>"
+    assert said[5:] == ["relu = torch.relu(x);  x = None", "torch.nn.functional.relu torch.Tensor.add"]
 
 
 def test_closing_takes_all_of_it_back() -> None:
@@ -207,6 +210,13 @@ def test_what_the_command_line_refuses(tmp_path: Path) -> None:
     with_error = tmp_path / "bad.py"
     with_error.write_text("import torch\ntorch.ones(2) + torch.ones(3)\n")
     assert run("-m", "norch", str(with_error), fails=True).startswith("torch.errors.ShapeError: add: ")
+
+
+def test_annotations_are_what_the_program_writes(tmp_path: Path) -> None:
+    code = "def f(x: int): pass\nprint(f.__annotations__['x'])\n"
+    (tmp_path / "script.py").write_text(code)
+    for how in (["script.py"], ["-c", code]):
+        assert run("-m", "norch", *how, cwd=tmp_path) == "<class 'int'>\n"
 
 
 def test_the_pytest_plugin(tmp_path: Path) -> None:

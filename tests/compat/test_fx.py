@@ -44,6 +44,15 @@ def test_code_like_torch(torch: Any) -> None:
     assert str(ours.graph).strip() == str(theirs.graph).strip().replace("torch.", "norch.")
 
 
+def test_annotations_of_arguments() -> None:
+    def scaled(x, by: float = 2.0):  # type: ignore[no-untyped-def]
+        return x * by
+
+    scaled.__annotations__["by"] = float
+    forward = fx.symbolic_trace(scaled).forward
+    assert forward(norch.ones(1)).item() == 2 and forward.__annotations__ == {"by": float}
+
+
 def test_names_of_nodes_like_torch(torch: Any) -> None:
     """In lower case, with _ where a capital follows a small letter, as programs look for them."""
 
