@@ -17,8 +17,8 @@ from norch.compat import door
 
 DESCRIPTION = f"""
 This is not PyTorch. `import torch` gives norch {norch.__version__}, a small deep-learning framework with PyTorch's
-names, so that programs and libraries that ask for torch run on it. Name it in each command that installs a library, as in
-`pip install timm torch=={door.VERSION}`, or pip may replace it. To undo it: pip uninstall torch.
+names, so that programs and libraries that ask for torch run on it. Name it in each command that installs a library, or
+pip may replace it: `pip install timm torch=={door.VERSION}`. To undo it: pip uninstall torch.
 """
 WHEEL = "Wheel-Version: 1.0\nGenerator: norch\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 INFO = f"torch-{door.VERSION}.dist-info"
