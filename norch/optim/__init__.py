@@ -1,4 +1,4 @@
-"""``norch.optim``: optimizers. lr_scheduler has learning-rate schedules."""
+"""``norch.optim``: optimizers. ``norch.optim.lr_scheduler`` has learning-rate schedules."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

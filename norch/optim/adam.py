@@ -1,5 +1,6 @@
-"""Adam (Kingma and Ba 2015) and its variants AdamW, Adamax, NAdam and RAdam. fused.py calls their steps, which are rows
-of csrc/optim.def."""
+"""Adam (Kingma and Ba 2015) and its variants AdamW, Adamax, NAdam and RAdam. fused.py runs their steps, which are rows
+of csrc/optim.def.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ from .optimizer import Params
 
 @options
 class Adam(Fused, row="adam"):
-    """p -= lr * mean / (sqrt(square) + eps), where mean and square are running averages of the gradient and its square
-    with factors betas, corrected for starting at zero (Kingma and Ba 2015). weight_decay * p is added to the gradient;
-    amsgrad divides by the largest square so far (Reddi et al. 2018). Options: Optimizer.
+    """Adam (Kingma and Ba 2015): a step is p -= lr * mean / (sqrt(square) + eps). mean and square are the running
+    averages of the gradient and its square with the factors betas, corrected for their start at zero. weight_decay * p
+    is added to the gradient. amsgrad divides by the largest square so far instead (Reddi et al. 2018). Optimizer
+    describes the other options.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adam([p], lr=0.5)
@@ -44,8 +46,8 @@ class Adam(Fused, row="adam"):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay: p -= lr * weight_decay * p, not added to the gradient (Loshchilov and Hutter
-    2019). Other options as in Adam.
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019): a step subtracts lr * weight_decay * p from p, and
+    adds nothing to the gradient. Adam and Optimizer describe the other options.
 
     >>> opt = norch.optim.AdamW(norch.nn.Linear(2, 2).parameters(), lr=1e-3)
     >>> opt.defaults["weight_decay"]
@@ -74,8 +76,9 @@ class AdamW(Adam):
 
 @options
 class Adamax(Fused, row="adamax"):
-    """p -= lr / (1 - beta1^step) * average / largest, where average is the running average of g with factor beta1, and
-    largest the maximum of |g| + eps and beta2 * largest (Kingma and Ba 2015, section 7). Options: Optimizer.
+    """Adamax (Kingma and Ba 2015, section 7): a step is p -= lr / (1 - beta1^step) * average / largest. average is the
+    running average of the gradient g with the factor beta1; largest is the maximum of |g| + eps and beta2 * largest.
+    Optimizer describes the other options.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.Adamax([p], lr=0.5)
@@ -99,7 +102,8 @@ class Adamax(Fused, row="adamax"):
 @options
 class NAdam(Fused, row="nadam"):
     """Adam with Nesterov's momentum (Dozat 2016): p moves along (1 - mu) g plus the next mu times the running average
-    of g, where mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps. Other options: Optimizer.
+    of the gradient g. mu = beta1 (1 - 0.96^(step momentum_decay) / 2) grows with the steps. Optimizer describes the
+    other options.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.NAdam([p])
@@ -126,7 +130,7 @@ class NAdam(Fused, row="nadam"):
         entry.setdefault("mu_product", 1.0)
 
     def _momenta(self, entry: dict[str, Any], group: dict[str, Any]) -> tuple[float, float]:
-        """The momenta of the next step and of the one after it."""
+        """mu of the next step and of the one after it."""
         beta, decay, step = group["betas"][0], group["momentum_decay"], entry["step"] + 1
         return beta * (1 - 0.5 * 0.96 ** (step * decay)), beta * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
 
@@ -143,8 +147,9 @@ class NAdam(Fused, row="nadam"):
 
 @options
 class RAdam(Fused, row="radam"):
-    """Adam that does not divide by sqrt(square) in the first steps, where that average varies too much. In later steps
-    it scales the step by a factor that grows to 1 (Liu et al. 2020, algorithm 2). Options: Optimizer.
+    """Rectified Adam (Liu et al. 2020, algorithm 2). The average of squared gradients varies too much in the first
+    steps, so these do not divide by its root. Later steps are scaled by a factor that grows to 1. Optimizer describes
+    the other options.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.RAdam([p], lr=0.5)

@@ -14,9 +14,10 @@ from .fused import Fused
 
 @options
 class RMSprop(Fused, row="rmsprop"):
-    """p -= lr * g / (sqrt(square) + eps), where square is the running average of g^2 with factor alpha (Tieleman and
-    Hinton 2012). centered subtracts the square of the running average of g from it (Graves 2013). With momentum, buf =
-    momentum * buf + g / (sqrt(square) + eps) and p -= lr * buf. Other options: Optimizer.
+    """RMSprop (Tieleman and Hinton 2012): a step is p -= lr * g / (sqrt(square) + eps), where square is the running
+    average of g^2 with the factor alpha. centered subtracts the square of the running average of g from it (Graves
+    2013). With momentum, buf = momentum * buf + g / (sqrt(square) + eps) and p -= lr * buf. Optimizer describes the
+    other options.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.RMSprop([p], lr=0.01)
@@ -44,9 +45,9 @@ class RMSprop(Fused, row="rmsprop"):
 
 @options
 class Adagrad(Fused, row="adagrad"):
-    """p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where sum is initial_accumulator_value plus g^2 over all
-    steps (Duchi, Hazan and Singer 2011). A sparse gradient changes only its elements, and excludes weight_decay. Other
-    options: Optimizer.
+    """Adagrad (Duchi, Hazan and Singer 2011): a step is p -= lr / (1 + step * lr_decay) * g / (sqrt(sum) + eps), where
+    sum is initial_accumulator_value plus the g^2 of all steps. A step with a sparse gradient changes only the elements
+    of the gradient, and allows no weight_decay. Optimizer describes the other options.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adagrad([p], lr=0.5)
@@ -81,7 +82,7 @@ class Adagrad(Fused, row="adagrad"):
                 self._advance_rows(param, grad, group)
 
     def _advance_rows(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
-        """A step on the elements of a sparse gradient."""
+        """Updates the elements of a sparse gradient."""
         if group["weight_decay"] != 0:
             raise Error("Adagrad: weight_decay cannot be used with sparse gradients")
         entry = self.state.get(param) or self._entry(param, group)
@@ -100,8 +101,9 @@ class Adagrad(Fused, row="adagrad"):
 
 @options
 class Adadelta(Fused, row="adadelta"):
-    """delta = sqrt(moved + eps) / sqrt(square + eps) * g, p -= lr * delta, where square and moved are the running
-    averages of g^2 and delta^2 with factor rho in [0, 1] (Zeiler 2012). Other options: Optimizer.
+    """Adadelta (Zeiler 2012): a step is p -= lr * delta with delta = sqrt(moved + eps) / sqrt(square + eps) * g. square
+    and moved are the running averages of g^2 and delta^2 with the factor rho in [0, 1]. Optimizer describes the other
+    options.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.Adadelta([p], lr=0.5)
@@ -124,9 +126,10 @@ class Adadelta(Fused, row="adadelta"):
 
 @options
 class Rprop(Fused, row="rprop"):
-    """p -= sign(g) * size, where size starts at lr, is multiplied by etas[1] while g keeps its sign and by etas[0] when
-    the sign changes, and stays between the two step_sizes. After a change of sign p stays (Riedmiller and Braun 1993).
-    ValueError unless 0 < etas[0] < 1 < etas[1]. Other options: Optimizer.
+    """Rprop (Riedmiller and Braun 1993): a step is p -= sign(g) * size. size starts at lr. It is multiplied by etas[1]
+    while g keeps its sign and by etas[0] when the sign changes, and stays between the two step_sizes. A step in which
+    the sign of g changes does not change p. ValueError unless 0 < etas[0] < 1 < etas[1]. Optimizer describes the other
+    options.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.Rprop([p], lr=0.5)

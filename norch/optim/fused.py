@@ -1,7 +1,7 @@
 """Optimizers whose step is a row of csrc/optim.def: one call of the library updates all tensors of a group.
 
-A subclass names its row, and says which optional state tensors of the row a group has. The options of a group are
-written to a C struct of the row's hyper-parameters. Each group owns a struct that keeps its address, so a replayed step
+A subclass names its row, and says which optional state tensors of the row a group has. Each group has a C struct of the
+row's hyper-parameters, to which a step writes the group's options. The struct keeps its address, so a replayed step
 reads the current values.
 """
 
@@ -69,7 +69,7 @@ class Fused(Elementwise):
             cls.row, cls._fill = ROWS[row], ROWS[row].fill
 
     def _kept(self, group: dict[str, Any]) -> tuple[str | None, ...]:
-        """The state tensors of a call, in the row's order. None: this group lacks it."""
+        """The names of the state tensors of a call, in the row's order; None where the group has no such tensor."""
         return self.row.states
 
     def _first(self, group: dict[str, Any], name: str) -> float:
@@ -85,7 +85,7 @@ class Fused(Elementwise):
         entry["step"] += 1
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Steps all parameters that have a gradient; returns the closure's result, if there is a closure."""
+        """Updates all parameters that have a gradient. Returns the closure's result, or None without a closure."""
         loss = None if closure is None else self._loss(closure)
         self._opt_called = True
         groups, hypers, trace = self._groups(), self._hyper, here.trace
@@ -167,13 +167,13 @@ class Fused(Elementwise):
                         trace.guard(state[param], name, value)
 
     def _structure(self, group: dict[str, Any]) -> Any:
-        """The options that change more than numbers which the kernel reads."""
+        """The options that select another kernel or more state, and not only a number that the kernel reads."""
         return self._kept(group)
 
     step.recordable = True  # type: ignore[attr-defined]
 
     def _advance(self, params: list[Tensor], grads: list[Tensor], group: dict[str, Any], hyper: Any, at: int) -> None:
-        """Steps these parameters of a group; at: the address of hyper."""
+        """Updates these parameters of a group. `at` is the address of hyper."""
         state, kept, row = self.state, self._kept(group), self.row
         entries = [state.get(param) or self._entry(param, group) for param in params]
         for chosen, theirs, states in by_step(params, grads, entries) if row.counts else ((params, grads, entries),):

@@ -138,8 +138,8 @@ class ExponentialLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A warm-up: from start_factor times the initial rate to end_factor times it, in total_iters equal steps.
-    ArgumentError for factors outside [0, 1].
+    """Warms up: the rate goes from start_factor times the initial rate to end_factor times it, in total_iters equal
+    steps. ArgumentError for factors outside [0, 1].
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.LinearLR(opt, 0.5, total_iters=4)
@@ -172,7 +172,8 @@ class LinearLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The initial rate times factor, in [0, 1], for total_iters epochs, then the initial rate.
+    """Multiplies the initial rate by factor, in [0, 1], during total_iters epochs. After that the rate is the initial
+    one.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.ConstantLR(opt, 0.5, total_iters=4)
@@ -196,7 +197,7 @@ class ConstantLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Falls from the initial rate to 0 in total_iters epochs, as (1 - epoch / total_iters) ** power.
+    """Lowers the rate from the initial one to 0 in total_iters epochs, as (1 - epoch / total_iters) ** power.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.PolynomialLR(opt, 4)
@@ -219,8 +220,8 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Falls from the initial rate to eta_min along half a cosine of T_max epochs, then rises again (Loshchilov and
-    Hutter 2017, equation 5).
+    """Lowers the rate from the initial one to eta_min along half a cosine of T_max epochs, then raises it again
+    (Loshchilov and Hutter 2017, equation 5).
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CosineAnnealingLR(opt, 4)
@@ -244,8 +245,8 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times lr_lambda(epoch), or a list with a function per group. The state holds the attributes of
-    callable objects, and None for functions.
+    """Multiplies the initial rate by lr_lambda(epoch). lr_lambda is a function, or a list with one for each group.
+    state_dict() has the attributes of callable objects, and None for functions.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.LambdaLR(opt, lambda epoch: 0.5**epoch)
@@ -284,7 +285,8 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The previous epoch's rate times lr_lambda(epoch), or a list with a function per group.
+    """Multiplies the previous epoch's rate by lr_lambda(epoch). lr_lambda is a function, or a list with one for each
+    group.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.MultiplicativeLR(opt, lambda epoch: 0.5)
@@ -307,12 +309,12 @@ class MultiplicativeLR(LambdaLR):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the rate by factor when the metrics passed to step() have not improved for more than `patience`
-    epochs.
+    """Multiplies the rate by factor when the metric passed to step() has not improved for more than `patience` epochs.
 
-    mode: "min" or "max", the better metrics. An improvement exceeds threshold, relative to the best (threshold_mode
-    "rel") or absolute ("abs"). For `cooldown` epochs after a change no epoch counts as bad. min_lr, a number or one per
-    group, bounds the rates; changes smaller than eps are skipped. ArgumentError for factor >= 1 and other modes.
+    mode says which metric is better: the smaller one ("min") or the larger one ("max"). An improvement has to exceed
+    threshold, relative to the best metric (threshold_mode="rel") or absolute ("abs"). During `cooldown` epochs after a
+    change no epoch counts as bad. min_lr, a number or one for each group, is the lower bound of the rates. Changes
+    smaller than eps are skipped. ArgumentError for factor >= 1 and other modes.
 
     >>> opt = norch.optim.SGD([norch.zeros(1)], lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=1)
@@ -355,11 +357,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether bad epochs are not counted now."""
+        """Whether bad epochs are not counted at present."""
         return self.cooldown_counter > 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Ends an epoch, the next one or the given one, with these metrics, a number."""
+        """Ends an epoch, which is the next one if epoch is None. metrics is a number."""
         now = float(metrics)
         unseen("a schedule of the learning rate takes a step")
         if epoch is not None:

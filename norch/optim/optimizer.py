@@ -86,14 +86,15 @@ class Optimizer:
         self._join_global_hooks()
 
     def _join_global_hooks(self) -> None:
-        """Lets global step hooks, present and future ones, see this optimizer."""
+        """Makes global step hooks, registered before or later, run in steps of this optimizer."""
         _optimizers.add(self)
         if any(_global_step_hooks.values()):
             self._call_hooks_around_steps()
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Makes norch.capture refuse a step() defined in Python, as a replay would repeat its numbers unchanged.
-        Records that step() was called."""
+        """Makes norch.capture refuse a step() that is defined in Python, because a replay would repeat its numbers
+        unchanged. Records that step() was called.
+        """
         super().__init_subclass__(**named)
         function = cls.__dict__.get("step")
         if function is None or getattr(function, "recordable", False):
@@ -108,7 +109,8 @@ class Optimizer:
         cls.step = step  # type: ignore[method-assign]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group `{"params": tensors, option: value, ...}`; options left out take the defaults.
+        """Adds a group `{"params": tensors, option: value, ...}`. An option that the dict lacks gets its default.
+        ValueError if a tensor is no leaf, or is in a group already.
 
         >>> a, b = norch.nn.Linear(2, 2), norch.nn.Linear(2, 2)
         >>> opt = norch.optim.SGD(a.parameters(), lr=0.1)
@@ -152,13 +154,15 @@ class Optimizer:
         self.param_groups.append(group)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state for pickle and deepcopy: without hooks and without C's hyper-parameters, which each step
-        rewrites."""
+        """The state for pickle and deepcopy. It has no hooks, and not the hyper-parameters in C, which each step writes
+        again.
+        """
         return {name: value for name, value in self.__dict__.items() if name not in ("_hyper", "_hooks", "step")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Takes over a pickled state, or the "state" and "param_groups" that load_state_dict() prepared. Subclasses
-        extend it, for instance to fill in options that older files lack."""
+        """Sets a pickled state, or the "state" and "param_groups" that load_state_dict() has prepared. Subclasses
+        extend it, for instance to add options that older files lack.
+        """
         self.__dict__.update(state)
         self._hyper = []
         if "_hooks" not in self.__dict__:
@@ -166,14 +170,14 @@ class Optimizer:
         self._join_global_hooks()
 
     def _check_options(self, group: dict[str, Any]) -> None:
-        """ValueError for invalid options; subclasses add checks."""
+        """ValueError for invalid options. Subclasses add checks."""
         if group.get("differentiable"):
             raise NotImplementedError(
                 f"{type(self).__name__}: steps are not differentiable; differentiable must be False"
             )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Sets the gradients to None, or with set_to_none=False to zeros."""
+        """Sets the gradients to None, or to zeros if set_to_none is False."""
         is_traced = here.trace is not None
         if is_traced:
             self._guard_groups(here.trace)
@@ -188,12 +192,13 @@ class Optimizer:
                     param._grad = None
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates the parameters once. closure, if given, is called first, with grad mode enabled, to compute the loss
-        and gradients; returns its result."""
+        """Updates the parameters once. A closure, if there is one, is called first, with grad mode enabled, to compute
+        the loss and the gradients; step() returns its result.
+        """
         raise NotImplementedError
 
     def _guard_groups(self, trace: Any) -> None:
-        """Adds guards that the groups and their parameters did not change (norch/program/trace.py)."""
+        """Adds guards to a recording: a replay requires the same groups and parameters (norch/program/trace.py)."""
         trace.guard(self.__dict__, "param_groups", self.param_groups)
         trace.guard_size(self.param_groups)
         for i, group in enumerate(self.param_groups):
@@ -207,8 +212,9 @@ class Optimizer:
     # ---- hooks ---------------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls hook(optimizer, args, kwargs) before each step. args begin with the optimizer. A result other than None
-        replaces (args, kwargs)."""
+        """Calls hook(optimizer, args, kwargs) before each step. args begins with the optimizer. If the hook returns a
+        result other than None, it replaces (args, kwargs).
+        """
         return self._around_steps("before", hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -222,7 +228,7 @@ class Optimizer:
         return self._around_steps("after", hook)
 
     def _all_hooks(self) -> tuple[dict[str, OrderedDict[int, Any]], ...]:
-        """Its hooks, and the global ones."""
+        """The hooks of this optimizer, and the global ones."""
         return self._hooks, _global_step_hooks
 
     def _around_steps(self, when: str, hook: Callable[..., Any]) -> RemovableHandle:
@@ -275,8 +281,8 @@ class Optimizer:
             return closure()
 
     def state_dict(self) -> dict[str, Any]:
-        """`{"state": {index: {...}}, "param_groups": [...]}` with indices in place of parameters. The tensors are the
-        optimizer's own: the next step changes them.
+        """`{"state": {index: {...}}, "param_groups": [...]}` with indices in place of parameters. The tensors are those
+        of the optimizer, so the next step changes them.
 
         >>> opt = norch.optim.SGD(norch.nn.Linear(2, 2).parameters(), lr=0.1)
         >>> opt.state_dict()["param_groups"][0]["params"]
@@ -301,8 +307,9 @@ class Optimizer:
         return self._through_hooks("state_dict done", state)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads copies of a state_dict(). ValueError if group sizes differ, ShapeError (in norch's optimizers) if a
-        state has another shape than its parameter; then nothing changes."""
+        """Loads a copy of a state_dict(). ValueError if the sizes of groups differ; ShapeError, for norch's optimizers,
+        if a state and its parameter differ in shape. After an error nothing has changed.
+        """
         if not isinstance(state_dict, dict) or not {"state", "param_groups"} <= state_dict.keys():
             raise ValueError("load_state_dict: expected a result of state_dict(), with 'state' and 'param_groups'")
         state_dict = self._through_hooks("load", dict(state_dict))
@@ -340,8 +347,9 @@ class Optimizer:
             hook(self)
 
     def _adapted(self, value: Any, name: str, param: Tensor) -> Any:
-        """A copy of a state entry in the dtype and on the device of its parameter; a 'step' keeps its dtype, and real
-        values of a complex parameter, as LBFGS has them, stay real."""
+        """A copy of a state entry in the dtype and on the device of its parameter. A 'step' keeps its dtype. Real state
+        of a complex parameter, as LBFGS has it, stays real.
+        """
         if isinstance(value, dict):
             return {key: self._adapted(part, key, param) for key, part in value.items()}
         if isinstance(value, (list, tuple, set)):
@@ -389,8 +397,9 @@ def _add_global_step_hook(when: str, hook: Callable[..., Any]) -> RemovableHandl
 
 @options
 class Elementwise(Optimizer):
-    """Base of optimizers that update each parameter independently. Annotations of a subclass are its options with
-    defaults. Checks the ranges of options and the shapes of loaded state."""
+    """Base of optimizers that update each element of a parameter independently. The annotations of a subclass are its
+    options with their defaults. The class checks the ranges of options and the shapes of loaded state.
+    """
 
     params: Params
     _any_sign: ClassVar[tuple[str, ...]] = ()  # options of NOT_NEGATIVE that may be negative

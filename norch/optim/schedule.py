@@ -26,7 +26,7 @@ found_by: WeakKeyDictionary[Any, list[float]] = WeakKeyDictionary()
 
 
 def next_rates(found: Sequence[Any], before: Sequence[float], now: Sequence[float]) -> list[Any]:
-    """The rates of now, but found rates that differ from before by more than rounding are kept."""
+    """The present rates. A rate that was found and differs from the previous one by more than rounding is kept."""
     rates = []
     for present, past, rate in zip(found, before, now, strict=True):
         off = abs(float(present) - past)
@@ -131,8 +131,9 @@ class LRScheduler:
             warnings.warn("get_lr() is for step(): get_last_lr() gives the present rates", stacklevel=3)
 
     def step(self, epoch: int | None = None) -> None:
-        """Starts the next epoch, or the given one, and writes its rates to the groups. As in PyTorch, UserWarning if
-        the optimizer has not stepped before, or if epoch is passed."""
+        """Starts the next epoch, or `epoch`, and writes its rates to the groups. As in PyTorch, UserWarning if the
+        optimizer has not stepped before, or if epoch is passed.
+        """
         unseen("a schedule of the learning rate takes a step")
         if self._step_count == 1 and not self.optimizer._opt_called and not self._takes_epochs:
             warnings.warn(ORDER, stacklevel=2)
@@ -165,7 +166,7 @@ class LRScheduler:
         self._write(rates)
 
     def _take_in_groups(self) -> None:
-        """Records the initial rates of groups added since the last step."""
+        """Records the initial rates of groups that were added since the last step."""
         groups, count = self.optimizer.param_groups, len(self.base_lrs)
         if len(groups) != count and not self.chains:
             raise ValueError(
@@ -197,7 +198,7 @@ class LRScheduler:
         return self._last_lr
 
     def state_dict(self) -> dict[str, Any]:
-        """The state needed to resume: all attributes except the optimizer.
+        """What is needed to resume: all attributes except the optimizer.
 
         >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
         >>> norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5).state_dict()["last_epoch"]
@@ -206,8 +207,9 @@ class LRScheduler:
         return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resumes from a saved epoch, whose rates the optimizer's state has too. Groups that still have the rates that
-        this schedule wrote last, as after construction, get the saved ones."""
+        """Resumes from a saved epoch. The optimizer's state has the rates of that epoch too. A group that still has the
+        rate that this schedule wrote last, as after construction, gets the saved one.
+        """
         untouched = list(map(float, self._present_rates())) == list(map(float, self._last_lr))
         self._load(state_dict)
         if untouched and len(self._last_lr) == len(self.optimizer.param_groups):
@@ -242,7 +244,7 @@ def _is_rate(present: Any, rate: float) -> bool:
 
 
 def one_a_group(optimizer: Optimizer, values: Any) -> list[Any]:
-    """One value for each group, from a single value or a sequence."""
+    """One value for each group, from one value for all or a sequence."""
     groups = len(optimizer.param_groups)
     listed = list(values) if isinstance(values, (list, tuple)) else [values] * groups
     if len(listed) != groups:

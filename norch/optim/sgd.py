@@ -15,16 +15,16 @@ from .fused import Fused
 
 @options
 class SGD(Fused, row="sgd"):
-    """Stochastic gradient descent by PyTorch's definition (after Sutskever et al. 2013). For a parameter p with
-    gradient g:
+    """Stochastic gradient descent by PyTorch's definition (after Sutskever et al. 2013). For a parameter p with the
+    gradient g a step is:
 
     - g += weight_decay * p
     - with momentum: buf = momentum * buf + (1 - dampening) * g, in the first step buf = g;
       then g = buf, or with nesterov g += momentum * buf
     - p -= lr * g
 
-    A sparse gradient changes only its elements, excludes weight_decay, and has a sparse momentum. ValueError for
-    nesterov without momentum or with dampening. Other options: Optimizer.
+    A step with a sparse gradient changes only the elements of the gradient, has a sparse momentum, and allows no
+    weight_decay. ValueError for nesterov without momentum or with dampening. Optimizer describes the other options.
 
     >>> p = norch.nn.Parameter(norch.ones(2))
     >>> opt = norch.optim.SGD([p], lr=0.5)
@@ -85,7 +85,7 @@ class SGD(Fused, row="sgd"):
                 param.add_(step, alpha=-float(group["lr"]))
 
     def _advance_new(self, params: list[Tensor], grads: list[Tensor], hyper: Any, at: int) -> None:
-        """Updates parameters that have no momentum yet in a separate call, which sets it."""
+        """Updates parameters that have no momentum yet, in a call that also sets the momentum."""
         has_momentum = ["momentum_buffer" in self.state.get(param, ()) for param in params]
         if any(grad.is_sparse for grad in grads):
             raise DeviceError("sparse")  # raised before the first call; step() handles it

@@ -58,7 +58,7 @@ def _of_lists(average: Average) -> MultiAverage:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
-    """get_ema_avg_fn() for lists of tensors, which updates the averages in place.
+    """get_ema_avg_fn() for lists of tensors. The function updates the averages in place.
 
     >>> averages = [norch.tensor(1.0), norch.tensor(2.0)]
     >>> norch.optim.swa_utils.get_ema_multi_avg_fn(0.5)(averages, [norch.tensor(3.0), norch.tensor(4.0)], 1)
@@ -69,7 +69,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
 
 
 def get_swa_multi_avg_fn() -> MultiAverage:
-    """get_swa_avg_fn() for lists of tensors, which updates the averages in place.
+    """get_swa_avg_fn() for lists of tensors. The function updates the averages in place.
 
     >>> averages = [norch.tensor(2.0)]
     >>> norch.optim.swa_utils.get_swa_multi_avg_fn()(averages, [norch.tensor(5.0)], 2)
@@ -80,11 +80,11 @@ def get_swa_multi_avg_fn() -> MultiAverage:
 
 
 class AveragedModel(Module):
-    """A copy of model (on device, if given) whose parameters are averages.
+    """A copy of model, on device unless that is None, whose parameters are averages.
 
-    The first update_parameters(model) copies the parameters. Later calls average them with avg_fn(average, current,
-    n_averaged), or with multi_avg_fn, which takes lists and writes to the first; by default with equal weights.
-    use_buffers: buffers are averaged too, otherwise copied.
+    The first update_parameters(model) copies the parameters. Later calls average them, with equal weights by default.
+    avg_fn(average, current, n_averaged) returns the new average of a parameter; multi_avg_fn takes lists and writes to
+    the first. Buffers are averaged with use_buffers=True, and copied otherwise.
 
     >>> model = norch.nn.Linear(1, 1, bias=False)
     >>> average = norch.optim.swa_utils.AveragedModel(model, avg_fn=norch.optim.swa_utils.get_ema_avg_fn(0.5))
@@ -171,8 +171,9 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Moves the rate of each group from its current value to swa_lr in anneal_epochs. swa_lr: a number, or one per
-    group; anneal_strategy: "cos", half a cosine, or "linear". Otherwise as LRScheduler.
+    """Moves the rate of each group from its current value to swa_lr in anneal_epochs. swa_lr is a number, or one for
+    each group. anneal_strategy is "cos", half a cosine, or "linear"; ValueError for others. LRScheduler describes the
+    rest.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.swa_utils.SWALR(opt, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")

@@ -1,4 +1,4 @@
-"""ASGD, Adafactor and Muon, composed of tensor operations without a kernel."""
+"""ASGD, Adafactor and Muon, composed of tensor operations; they have no kernel."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from ..optimizer import Elementwise, at_least_0
 
 
 class Composed(Elementwise):
-    """Base. A subclass defines the formula, _update(), and names its state tensors, which start at zero. decays=False:
-    the formula includes the weight decay."""
+    """Base of these optimizers. A subclass defines the formula, _update(), and names its state tensors, which start at
+    zero. decays=False says that the formula includes the weight decay.
+    """
 
     _states: tuple[str, ...] = ()
     _decays = True
@@ -32,12 +33,12 @@ class Composed(Elementwise):
         return {"step": 0, **{name: zeros_like(param.detach()) for name in self._states}}
 
     def _update(self, param: Tensor, g: Tensor, entry: dict[str, Any], group: dict[str, Any]) -> None:
-        """Updates one parameter and its state, whose step count, if it has one, includes this step."""
+        """Updates one parameter and its state. The step count of the state, if there is one, includes this step."""
         raise NotImplementedError
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Steps all parameters that have a gradient; returns the closure's result, if there is a closure."""
+        """Updates all parameters that have a gradient. Returns the closure's result, or None without a closure."""
         loss = self._loss(closure)
         for group in self._groups():
             decay = group.get("weight_decay", 0) if self._decays else 0
@@ -60,8 +61,9 @@ class Composed(Elementwise):
 
 @options
 class ASGD(Composed, states=("ax",)):
-    """p = (1 - lambd * eta) p - eta * g with eta = lr / (1 + lambd * lr * step)^alpha. state["ax"] is the average of p
-    over the steps after t0, and p itself before (Polyak and Juditsky 1992). Other options: Optimizer.
+    """Averaged SGD (Polyak and Juditsky 1992): a step is p = (1 - lambd * eta) p - eta * g with eta = lr / (1 + lambd *
+    lr * step)^alpha. state["ax"] is the average of p over the steps after t0, and p itself before. Optimizer describes
+    the other options.
 
     >>> p = norch.nn.Parameter(norch.ones(1))
     >>> opt = norch.optim.ASGD([p], lr=0.5, lambd=0.0)
@@ -98,7 +100,7 @@ class ASGD(Composed, states=("ax",)):
 
 
 def _rms(x: Tensor) -> float:
-    """The root mean square of x, which is not empty; 1 on the device "meta"."""
+    """The root mean square of a tensor that is not empty; 1 on the device "meta"."""
     if x.is_meta:
         return 1.0
     return float(x.norm().item()) / math.sqrt(x.numel())
@@ -106,13 +108,14 @@ def _rms(x: Tensor) -> float:
 
 @options
 class Adafactor(Composed, decays=False):
-    """p -= max(eps2, RMS(p)) * min(lr, 1 / sqrt(step)) * u / max(1, RMS(u) / d), where u = g / sqrt(square) (Shazeer
-    and Stern 2018). square is the running average of g^2 with factor 1 - step^beta2_decay. For matrices it is not
-    stored, but computed as row_var col_var / mean(row_var) from the small averages along the last two axes.
+    """Adafactor (Shazeer and Stern 2018): a step is p -= max(eps2, RMS(p)) * min(lr, 1 / sqrt(step)) * u / max(1,
+    RMS(u) / d) with u = g / sqrt(square). square is the running average of g^2 with the factor 1 - step^beta2_decay.
+    For matrices it is not stored, but computed as row_var col_var / mean(row_var) from the averages along the last two
+    axes, which are small.
 
-    eps: eps1, the lower bound of sqrt(square) and mean(row_var), by default the dtype's epsilon, and eps2.
-    weight_decay: p *= 1 - lr * weight_decay before the step. As in PyTorch eps1 bounds the divisor; the paper adds it
-    to g^2. Other options: Optimizer.
+    eps is the pair (eps1, eps2). eps1 is the lower bound of sqrt(square) and mean(row_var), by default the dtype's
+    epsilon; the paper adds eps1 to g^2, PyTorch and norch bound the divisor. weight_decay multiplies p by 1 - lr *
+    weight_decay before the step. DTypeError for complex parameters. Optimizer describes the other options.
 
     >>> p = norch.nn.Parameter(norch.ones(2, 3))
     >>> opt = norch.optim.Adafactor([p], lr=0.5)
@@ -175,8 +178,9 @@ class Adafactor(Composed, decays=False):
 
 
 def _orthogonal(x: Tensor, coefficients: Sequence[float], steps: int, eps: float) -> Tensor:
-    """Approximately U V^T for x = U S V^T, in bfloat16, with singular values between about 0.7 and 1.2. Each step
-    applies the polynomial a s + b s^3 + c s^5 to the singular values; those of x / |x| are in [0, 1]."""
+    """U V^T for x = U S V^T, in bfloat16, with singular values between about 0.7 and 1.2 in place of 1. Each step
+    applies the polynomial a s + b s^3 + c s^5 to the singular values, which are in [0, 1] for x / |x|.
+    """
     a, b, c = coefficients
     wide = x.shape[0] <= x.shape[1]
     y = (x if wide else x.mT).bfloat16()
@@ -189,12 +193,13 @@ def _orthogonal(x: Tensor, coefficients: Sequence[float], steps: int, eps: float
 
 @options
 class Muon(Composed, states=("momentum_buffer",), decays=False):
-    """p = (1 - lr * weight_decay) p - lr * ratio * orthogonal(m), where m is the running average of g with factor
-    momentum, and with nesterov averaged with g once more. orthogonal() brings the singular values of m near 1 by
-    ns_steps Newton-Schulz steps in bfloat16 with the polynomial ns_coefficients (Jordan et al. 2024; Liu et al. 2025).
+    """Muon (Jordan et al. 2024; Liu et al. 2025): a step is p = (1 - lr * weight_decay) p - lr * ratio * orthogonal(m).
+    m is the running average of g with the factor momentum; nesterov averages it with g once more. orthogonal() brings
+    the singular values of m near 1 by ns_steps Newton-Schulz steps in bfloat16 with the polynomial ns_coefficients.
 
-    params: matrices, else ValueError; use another optimizer for biases, norms and embeddings. ratio: for (A, B)
-    sqrt(max(1, A / B)), or with adjust_lr_fn "match_rms_adamw" 0.2 sqrt(max(A, B)), which suits AdamW's rates.
+    params are matrices (A, B); ValueError for other shapes. Use another optimizer for biases, norms and embeddings.
+    ratio is sqrt(max(1, A / B)), or 0.2 sqrt(max(A, B)) with adjust_lr_fn="match_rms_adamw", which suits the learning
+    rates of AdamW. DTypeError for complex parameters.
 
     >>> p = norch.nn.Parameter(norch.zeros(2, 2))
     >>> opt = norch.optim.Muon([p], lr=1.0)

@@ -16,13 +16,13 @@ from .line_search import Point, strong_wolfe
 
 
 class LBFGS(Optimizer):
-    """step(closure) makes up to max_iter steps of length lr; the closure computes the loss and its gradients (Liu and
-    Nocedal 1989).
+    """L-BFGS (Liu and Nocedal 1989). step(closure) makes up to max_iter steps of length lr; the closure computes the
+    loss and its gradients. The last history_size steps estimate the inverse Hessian.
 
-    It stops early if no gradient exceeds tolerance_grad, if the loss or all parameters change by less than
-    tolerance_change, or after max_eval calls of the closure (default max_iter * 5 // 4). The last history_size steps
-    estimate the Hessian. With line_search_fn "strong_wolfe" a line search that starts at lr finds the length of a step.
-    Only one group of parameters is allowed. A complex parameter counts as a real one of pairs.
+    step() stops early if no element of the gradient exceeds tolerance_grad, if the loss or all parameters change by
+    less than tolerance_change, or after max_eval calls of the closure (default max_iter * 5 // 4). With
+    line_search_fn="strong_wolfe" a line search that starts at lr finds the length of a step. LBFGS takes one group of
+    parameters. A complex parameter counts as pairs of real numbers.
 
     >>> p = norch.nn.Parameter(norch.tensor([3.0, -2.0]))
     >>> opt = norch.optim.LBFGS([p], lr=0.5)
@@ -71,8 +71,9 @@ class LBFGS(Optimizer):
             p.add_(part.view(p.shape))
 
     def _line(self, closure: Callable[[], Any], d: Tensor) -> tuple[Callable[[float], None], Callable[[float], Point]]:
-        """move_to(t), which sets the parameters to their current values plus t * d, and at(t), which evaluates the
-        closure there."""
+        """Two functions: move_to(t) sets the parameters to their current values plus t * d, and at(t) evaluates the
+        closure there.
+        """
         params = self.param_groups[0]["params"]
         begin = [p.clone() for p in params]
 
@@ -90,7 +91,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Steps as the class says; returns the loss before the first step."""
+        """Makes the steps that the class describes. Returns the loss before the first of them."""
         if closure is None:
             raise TypeError("LBFGS: step() needs a closure that computes the loss and its gradients")
         group = self.param_groups[0]
@@ -152,5 +153,5 @@ class LBFGS(Optimizer):
 
 
 def _real(x: Tensor) -> Tensor:
-    """A view of x, a complex one as pairs of real numbers."""
+    """A view of x as real numbers: a complex x as pairs."""
     return view_as_real(x) if x.is_complex() else x

@@ -40,9 +40,9 @@ def cubic(a: Point, b: Point, least: float, most: float) -> float:
 def strong_wolfe(
     at: Callable[[float], Point], start: Point, t: float, reach: float, most: int, tolerance: float = 1e-9
 ) -> tuple[Point, int]:
-    """Returns the point found and the number of calls of at(t), at most `most` + 1. t: the first length to try.
-
-    reach: the largest element of the direction. The search stops at intervals in which no parameter moves by tolerance.
+    """Searches a point that satisfies the strong Wolfe conditions. Returns the point and the number of calls of at(t),
+    at most `most` + 1. t is the first length to try, reach the largest element of the direction. The search stops at
+    intervals in which no parameter moves by tolerance.
     """
 
     def falls_short(point: Point) -> bool:
@@ -92,5 +92,5 @@ def strong_wolfe(
 
 
 def _lower(ends: list[Point]) -> int:
-    """The end with the smaller loss; of equal losses the first, as in PyTorch."""
+    """The end with the smaller loss; the first if the losses are equal, as in PyTorch."""
     return 0 if ends[0].loss <= ends[1].loss else 1

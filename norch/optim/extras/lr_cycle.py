@@ -1,5 +1,6 @@
 """Schedules that rise and fall: CosineAnnealingWarmRestarts, OneCycleLR and CyclicLR. Their attributes and group
-options have PyTorch's names, so that each library resumes from the other's state."""
+options have PyTorch's names, so PyTorch resumes from a state of norch's, and norch from one of PyTorch's.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ from ..schedule import LRScheduler, attributes, check_optimizer, numbers
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Falls along half a cosine to eta_min in T_0 epochs, then restarts from the initial rate, each time T_mult times
-    as long (Loshchilov and Hutter 2017). step(epoch) also takes fractions of an epoch; ArgumentError for a negative
-    one.
+    """Lowers the rate along half a cosine to eta_min in T_0 epochs, then restarts from the initial rate (Loshchilov and
+    Hutter 2017). Each period is T_mult times as long as the one before. step(epoch) also takes fractions of an epoch;
+    ArgumentError for a negative epoch.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CosineAnnealingWarmRestarts(opt, T_0=4)
@@ -39,7 +40,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _place(self, epoch: float) -> tuple[float, int]:
-        """The epochs since the last restart, and those until the next."""
+        """The epochs since the last restart, and the length of the period."""
         length = self.T_0
         while epoch >= length and self.T_mult > 1:
             epoch -= length
@@ -80,7 +81,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class _Cycle(LRScheduler):
-    """Base of the schedules by batch, whose momentum falls while the rate rises. A subclass defines `_momentum`."""
+    """Base of the schedules that step after each batch, whose momentum falls while the rate rises. A subclass defines
+    `_momentum`.
+    """
 
     chains = False
     cycle_momentum: bool
@@ -114,13 +117,14 @@ class _Cycle(LRScheduler):
 
 
 class OneCycleLR(_Cycle):
-    """Step it each batch: the rate rises from max_lr / div_factor to max_lr in pct_start of total_steps, then falls to
-    the initial rate / final_div_factor (Smith and Topin 2017). With cycle_momentum the momentum, or the first of betas,
-    falls from max_momentum to base_momentum while the rate rises, then rises again.
+    """Raises the rate from max_lr / div_factor to max_lr in pct_start of total_steps, then lowers it to the initial
+    rate / final_div_factor (Smith and Topin 2017). Call step() after each batch. With cycle_momentum the momentum, or
+    the first of betas, falls from max_momentum to base_momentum while the rate rises, then rises again.
 
-    total_steps may be given as epochs times steps_per_epoch. max_lr: a number, or one per group. anneal_strategy:
-    "cos", half a cosine, or "linear". three_phase: the rate falls to the initial one in as many steps as it rose, and
-    to the final one in the rest. ArgumentError for other values, and for a step after total_steps.
+    total_steps can be replaced by epochs and steps_per_epoch, whose product it is. max_lr is a number, or one for each
+    group. anneal_strategy is "cos", half a cosine, or "linear". With three_phase the rate falls to the initial one in
+    as many steps as it rose, and to the final one in the rest. ArgumentError for other values, and for a step after
+    total_steps.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.OneCycleLR(opt, max_lr=1.0, total_steps=11, cycle_momentum=False)
@@ -182,7 +186,7 @@ class OneCycleLR(_Cycle):
         super().__init__(optimizer, last_epoch)
 
     def _between(self, epoch: int, of: str, values: dict[str, float]) -> float:
-        """The "lr" or "momentum" of a step, between the two values that its phase names."""
+        """The "lr" or "momentum" of a step, between the two values that the phase of the step names."""
         start = 0.0
         for phase in self._schedule_phases[:-1]:
             if epoch <= phase["end_step"]:
@@ -215,12 +219,14 @@ class OneCycleLR(_Cycle):
 
 
 class CyclicLR(_Cycle):
-    """Step it each batch: the rate rises from base_lr to max_lr in step_size_up steps, falls in step_size_down (default
-    step_size_up), and so on (Smith 2017). cycle_momentum as in OneCycleLR; ArgumentError if there is no momentum.
+    """Raises the rate from base_lr to max_lr in step_size_up steps, lowers it in step_size_down (default step_size_up),
+    and starts again (Smith 2017). Call step() after each batch. cycle_momentum acts as in OneCycleLR; ArgumentError if
+    the optimizer has no momentum.
 
-    mode: the amplitude is constant ("triangular"), halved each cycle ("triangular2") or gamma ** step ("exp_range").
-    scale_fn replaces it by a function of the cycle, counted from 1, or with scale_mode "iterations" of the step.
-    base_lr and max_lr, base_momentum and max_momentum: a number, or one per group.
+    mode gives the amplitude: constant ("triangular"), halved in each cycle ("triangular2") or gamma ** step
+    ("exp_range"). scale_fn replaces it by a function of the cycle, counted from 1, or of the step with
+    scale_mode="iterations". base_lr, max_lr, base_momentum and max_momentum are numbers, or sequences of one for each
+    group.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> schedule = norch.optim.lr_scheduler.CyclicLR(opt, 0.5, 1.5, step_size_up=2, cycle_momentum=False)

@@ -14,12 +14,12 @@ from ..schedule import EPOCH, LRScheduler, found_by, next_rates
 
 
 class _Several(LRScheduler):
-    """Base of the schedules that combine others, which may be such schedules too."""
+    """Base of the schedules that combine others. A part may be such a schedule too."""
 
     _schedulers: list[LRScheduler]
 
     def _check(self, optimizer: Optimizer | None) -> None:
-        """Sets the optimizer, which all parts share."""
+        """Sets the optimizer, which all parts must share."""
         name = type(self).__name__
         if not self._schedulers:
             raise ArgumentError(f"{name}: expected at least one schedule")
@@ -51,7 +51,8 @@ class _Several(LRScheduler):
 
 
 class ChainedScheduler(_Several):
-    """Applies all schedules of the list schedulers, of one optimizer: each changes the rate that those before it gave.
+    """Applies all schedules of the list schedulers at each step. They belong to one optimizer; each changes the rate
+    that the schedules before it have set.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> halves = [norch.optim.lr_scheduler.ExponentialLR(opt, gamma=0.5) for _ in range(2)]
@@ -119,12 +120,12 @@ class ChainedScheduler(_Several):
 
 class SequentialLR(_Several):
     """Runs the schedules of the list schedulers one after another: at each epoch in milestones the next one starts, at
-    its epoch 0. The first starts from each group's initial_lr, which another one may have written (as OneCycleLR
-    does).
+    its epoch 0. The first starts from each group's initial_lr. Another schedule may have written that value, as
+    OneCycleLR does.
 
-    last_epoch: the epoch before the first one; if it is not -1, the constructor takes the steps of all epochs until
-    then. ValueError for different optimizers, decreasing milestones, or a number of milestones other than one less than
-    the schedules. ReduceLROnPlateau cannot be one of them.
+    last_epoch is the epoch before the first one; if it is not -1, the constructor takes the steps of all epochs until
+    then. ValueError if the schedules have different optimizers, if milestones decrease, or if their number is not one
+    less than that of the schedules. ReduceLROnPlateau cannot be one of the schedules.
 
     >>> opt = norch.optim.SGD(norch.nn.Linear(1, 1).parameters(), lr=1.0)
     >>> warmup = norch.optim.lr_scheduler.LinearLR(opt, 0.5, total_iters=2)
@@ -149,7 +150,7 @@ class SequentialLR(_Several):
         self._go_to(last_epoch + 1)
 
     def _present(self) -> LRScheduler:
-        """The schedule of this epoch."""
+        """The schedule that runs in this epoch."""
         return self._schedulers[bisect_right(self._milestones, self.last_epoch)]
 
     def _go_to(self, epoch: int) -> None:

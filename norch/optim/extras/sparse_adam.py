@@ -14,8 +14,8 @@ from ..optimizer import Elementwise
 
 @options
 class SparseAdam(Elementwise):
-    """Adam (Kingma and Ba 2015) for sparse gradients: a step changes only the gradient's elements and their averages.
-    Error for a dense gradient, ValueError for a sparse parameter. Other options: Optimizer.
+    """Adam for sparse gradients (Kingma and Ba 2015). A step changes only the elements that the gradient has, and their
+    averages. Error for a dense gradient, ValueError for a sparse parameter. Optimizer describes the other options.
 
     >>> table = norch.nn.Embedding(3, 2, sparse=True)
     >>> opt = norch.optim.SparseAdam(table.parameters(), lr=0.5)
@@ -38,7 +38,7 @@ class SparseAdam(Elementwise):
             raise ValueError("SparseAdam requires dense parameter tensors")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Steps all parameters that have a gradient; returns the closure's result, if there is a closure."""
+        """Updates all parameters that have a gradient. Returns the closure's result, or None without a closure."""
         loss = None if closure is None else self._loss(closure)
         with no_grad():
             for group in self._groups():
