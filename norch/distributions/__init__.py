@@ -1,6 +1,6 @@
 """``norch.distributions``: random distributions for reinforcement learning and variational methods.
 
-Files have PyTorch's names. Formulas: Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions"
+The files have PyTorch's names. The formulas are in Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions"
 (1994), and Johnson, Kemp, Kotz, "Univariate Discrete Distributions" (2005).
 """
 

@@ -1,5 +1,5 @@
-"""Distributions and transforms of float16 and bfloat16 compute in float32 and round once, values and gradients, as in
-ops/_halves.py. Subclasses need no decorator: their base wraps those methods of WIDE that they define.
+"""Distributions and transforms of float16 and bfloat16 compute in float32 and round values and gradients once, as
+ops/_halves.py does. Subclasses need no decorator: their base wraps the methods of WIDE that they define.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ComputesWide:
                 setattr(cls, name, _wide(method))
 
     def _inside(self, y: Tensor) -> Tensor:
-        """y, rounded by _call() of a transform, moved back into the codomain if rounding left it."""
+        """y, rounded by _call() of a transform. Where rounding left the codomain, y is moved back into it."""
         return y
 
 
@@ -65,7 +65,9 @@ _PLAIN = frozenset((bool, float, int, str, Size, type(None)))
 
 
 def holds_halves(values: Iterable[Any]) -> bool:
-    """Whether a value, or a distribution, transform, list or tuple among them, holds a float16 or bfloat16 tensor."""
+    """Whether value is or contains a float16 or bfloat16 tensor. value may be a distribution, transform, list or tuple
+    of them.
+    """
     for x in values:
         kind = type(x)
         if kind is Tensor:
@@ -93,8 +95,9 @@ def holds_caches(x: ComputesWide) -> bool:
 
 
 def rounded_once(function: Any, *operands: Any, finite: bool = False) -> Any:
-    """function(*operands) of halves as float32, in the dtype that the floats promote to. finite: what would be
-    rounded to infinity is the largest number."""
+    """Calls function(*operands) with halves as float32. The result has the dtype that the operands promote to. finite
+    replaces what would be rounded to infinity by the largest number.
+    """
     copies: dict[int, tuple[Any, Any]] = {}
     wide = [_widened(x, copies) for x in operands]
     kind = DTYPES[lib.norch_result_type(tuple(x for x, _ in copies.values() if isinstance(x, Tensor)))]
@@ -111,7 +114,7 @@ def rounded_once(function: Any, *operands: Any, finite: bool = False) -> Any:
 
 
 def _widened(x: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
-    """A copy of x with 16-bit floats as float32. copies: the original and its copy, by id() of the original."""
+    """A copy of x with 16-bit floats as float32. copies has the original and its copy, by id() of the original."""
     if id(x) in copies:
         return copies[id(x)][1]
     result = x

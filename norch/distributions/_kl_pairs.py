@@ -2,7 +2,7 @@
 
     kl(p, q) = -entropy of p - expectation of log q(x) for x from p
 
-The second term takes a few expectations under p. It is infinite where p has values of density 0 under q.
+The second term needs a few expectations under p. It is infinite where p has values of density 0 under q.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .utils import euler_constant
 
 
 def _of_logs(low: Tensor, high: Tensor) -> Tensor:
-    """The mean of log(x) over an interval of positive numbers."""
+    """The mean of log(x) for x uniform between two positive numbers."""
     low, high = low.clamp(min=0), high.clamp(min=0)
     return (xlogy(high, high) - xlogy(low, low)) / (high - low) - 1
 
@@ -141,7 +141,7 @@ INFINITE: list[tuple[type, tuple[type, ...]]] = [
 
 
 def _inside(p: Any, q: Any) -> Any:
-    """Whether the support of q contains that of p; None: it always does."""
+    """Whether the support of q contains that of p, or None if it always does."""
     if isinstance(q, Pareto):
         return p.low >= q.scale
     if not isinstance(p, Uniform) and not isinstance(q, Uniform):

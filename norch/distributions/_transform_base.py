@@ -15,12 +15,12 @@ from .distribution import holds
 
 
 class Transform(ComputesWide):
-    """A function of tensors, one-to-one if bijective. A subclass defines _call(x), _inverse(y), log_abs_det_jacobian(x,
-    y), which is log |dy / dx| of an event, the constraints domain and codomain on x and y, whose event_dim counts the
-    axes of an event, and, if it is monotonic, the sign of its derivative.
+    """A function of tensors, one-to-one if bijective. A subclass defines _call(x), _inverse(y) and
+    log_abs_det_jacobian(x, y), which is log |dy / dx| of an event. It also has the constraints domain and codomain on x
+    and y, whose event_dim counts the axes of an event, and sign, the sign of its derivative, if it is monotonic.
 
-    cache_size=1 keeps the last x and y, so that inverting y returns x itself, where computing it would lose digits, as
-    for tanh near 1. 0 keeps none.
+    cache_size=1 keeps the last x and y, so that inverting y returns x itself. Computing x would lose digits, for
+    instance for tanh near 1. cache_size=0 keeps none.
 
     >>> exp = norch.distributions.ExpTransform()
     >>> exp.inv(exp(norch.tensor(2.0)))
@@ -46,7 +46,7 @@ class Transform(ComputesWide):
 
     @property
     def sign(self) -> Any:
-        """1 if it increases, -1 if it decreases; NotImplementedError if it is not monotonic."""
+        """1 if the transform increases, -1 if it decreases. NotImplementedError if it is not monotonic."""
         raise NotImplementedError(f"{type(self).__name__}: it is not monotonic and has no sign")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -103,7 +103,7 @@ class Transform(ComputesWide):
         raise NotImplementedError(f"{type(self).__name__}: no _inverse")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """log |dy / dx| at x, with y its image."""
+        """log |dy / dx| at x. y is the image of x."""
         raise NotImplementedError(f"{type(self).__name__}: no log_abs_det_jacobian")
 
     def __eq__(self, other: object) -> bool:

@@ -17,7 +17,7 @@ from .distribution import sum_rightmost
 
 
 class ComposeTransform(Transform):
-    """The transforms of parts, applied in order.
+    """Applies the transforms of the list parts in order.
 
     >>> exp, double = norch.distributions.ExpTransform(), norch.distributions.AffineTransform(0.0, 2.0)
     >>> norch.distributions.ComposeTransform([exp, double])(norch.tensor([0.0]))
@@ -94,8 +94,9 @@ class ComposeTransform(Transform):
 
 
 def _widened(end: Any, parts: list[tuple[Any, Any]]) -> Any:
-    """end, the domain or codomain of a chain, with the event_dim that all parts together need. Each part has its
-    constraint on this side of the chain, and on the other."""
+    """end, the domain or codomain of a chain, with the event_dim that all parts together need. parts has the
+    constraints of each part on this side of the chain and on the other.
+    """
     event = parts[0][1].event_dim
     for near, far in parts:
         event = max(event + near.event_dim - far.event_dim, near.event_dim)
@@ -103,7 +104,8 @@ def _widened(end: Any, parts: list[tuple[Any, Any]]) -> Any:
 
 
 class IndependentTransform(Transform):
-    """base_transform for events of reinterpreted_batch_ndims more axes, over which log_abs_det_jacobian() sums.
+    """Applies base_transform to events that have reinterpreted_batch_ndims more axes. log_abs_det_jacobian() sums over
+    these.
 
     >>> transform = norch.distributions.IndependentTransform(norch.distributions.ExpTransform(), 1)
     >>> transform.log_abs_det_jacobian(norch.tensor([1.0, 2.0]), None)
@@ -161,7 +163,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Reshapes events from in_shape to out_shape, which has as many elements.
+    """Reshapes events from in_shape to out_shape. ShapeError unless both have the same number of elements.
 
     >>> norch.distributions.ReshapeTransform((4,), (2, 2))(norch.zeros(3, 4)).shape
     norch.Size([3, 2, 2])
@@ -209,7 +211,7 @@ def _replaced(shape: Sequence[int], end: Sequence[int], other: Sequence[int]) ->
 
 
 class _Parts(Transform):
-    """Transforms of the parts of a tensor along an axis."""
+    """Base of transforms that act on the parts of a tensor along an axis."""
 
     transforms: list[Transform]
     dim: int
@@ -228,7 +230,8 @@ class _Parts(Transform):
 
 
 class CatTransform(_Parts):
-    """Applies the transforms tseq to the parts of a tensor along dim, of these lengths; norch.cat() joins the results.
+    """Splits a tensor along dim into parts of these lengths, applies one transform of tseq to each, and joins the
+    results by norch.cat().
 
     >>> exp, same = norch.distributions.ExpTransform(), norch.distributions.identity_transform
     >>> norch.distributions.CatTransform([exp, same])(norch.tensor([0.0, 3.0]))
@@ -283,7 +286,7 @@ class CatTransform(_Parts):
 
 
 class StackTransform(_Parts):
-    """Applies the transforms tseq to the slices of a tensor along dim; norch.stack() joins the results.
+    """Applies one transform of tseq to each slice of a tensor along dim, and joins the results by norch.stack().
 
     >>> exp, same = norch.distributions.ExpTransform(), norch.distributions.identity_transform
     >>> norch.distributions.StackTransform([exp, same])(norch.tensor([0.0, 3.0]))

@@ -19,7 +19,8 @@ from .exp_family import ExponentialFamily
 
 
 class Bernoulli(ByProbs, ExponentialFamily):
-    """1 with probability probs, else 0. probs or logits: a number or a tensor.
+    """The Bernoulli distribution: 1 with probability probs, else 0. Pass probs, in [0, 1], or logits: a number or a
+    tensor. Draws have the dtype of the parameter.
 
     >>> coin = norch.distributions.Bernoulli(norch.tensor(0.25))
     >>> coin.log_prob(norch.tensor([1.0, 0.0])).exp()

@@ -14,9 +14,9 @@ from .exp_family import ExponentialFamily
 
 
 class Beta(ExponentialFamily):
-    """A probability x with a density proportional to x^(concentration1 - 1) (1 - x)^(concentration0 - 1).
-
-    Both: positive numbers, or tensors that broadcast. It is the Dirichlet distribution of two classes.
+    """The beta distribution of a probability x: the density is proportional to x^(concentration1 - 1) (1 -
+    x)^(concentration0 - 1). concentration1 and concentration0 are positive numbers, or tensors that broadcast. Beta is
+    the Dirichlet distribution of two classes.
 
     >>> norch.distributions.Beta(1.0, 3.0).mean
     tensor(0.2500)

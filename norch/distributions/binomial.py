@@ -20,9 +20,9 @@ _FEW = 16  # Up to this many trials are drawn one by one.
 
 
 class Binomial(ByProbs):
-    """The number of successes among total_count trials, each with the probability probs.
-
-    total_count: a number or tensor of whole numbers; probs or logits: a number or tensor; they broadcast.
+    """The binomial distribution: the number of successes among total_count trials, each with the probability probs.
+    total_count is a number or tensor of whole numbers. Pass probs or logits, a number or tensor. The parameters
+    broadcast; draws have the dtype of probs or logits.
 
     >>> norch.distributions.Binomial(4, norch.tensor([0.5, 1.0])).mean
     tensor([2., 4.])

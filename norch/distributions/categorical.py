@@ -30,7 +30,7 @@ def _of_sum_1(x: Tensor) -> Tensor:
 
 
 class Classes(ByProbs):
-    """probs or logits (..., classes), with the classes along the last axis."""
+    """Base of the distributions of one class. probs or logits (..., classes) have the classes along the last axis."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _to_probs, _to_logits = staticmethod(lambda logits: logits.softmax(-1)), staticmethod(Tensor.log)
@@ -56,7 +56,7 @@ class Classes(ByProbs):
             return multinomial(rows, math.prod(shape), True).T.reshape(*shape, *self.batch_shape)
 
     def _at(self, index: Tensor) -> Tensor:
-        """The logits of the classes index (..., batch_shape, 1), broadcast."""
+        """The logits of the classes in index (..., batch_shape, 1), broadcast."""
         index, logits = broadcast_tensors(index, self.logits)
         return logits.gather(-1, index[..., :1]).squeeze(-1)
 
@@ -65,8 +65,8 @@ class Classes(ByProbs):
 
 
 class Categorical(Classes):
-    """A class from 0 to classes - 1, int64, drawn with the probabilities probs, or those of logits, (..., classes).
-    probs are divided by their sum.
+    """The categorical distribution: draws are classes from 0 to classes - 1, as int64. Pass probs (..., classes), which
+    are divided by their sum, or logits, which softmax turns into probabilities.
 
     >>> policy = norch.distributions.Categorical(norch.tensor([[1.0, 3.0], [1.0, 1.0]]))
     >>> policy.log_prob(norch.tensor([1, 0])).exp()

@@ -13,7 +13,8 @@ from .normal import LocationScale
 
 
 class Cauchy(LocationScale):
-    """The density 1 / (pi scale (1 + ((x - loc) / scale)^2)). loc, scale: numbers, or tensors that broadcast.
+    """The Cauchy distribution, with the density 1 / (pi scale (1 + ((x - loc) / scale)^2)). loc and scale > 0 are
+    numbers, or tensors that broadcast. Its mean is NaN, its variance infinite.
 
     >>> norch.distributions.Cauchy(0.0, 1.0).cdf(norch.tensor(1.0))
     tensor(0.7500)

@@ -11,8 +11,8 @@ from .gamma import Gamma
 
 
 class Chi2(Gamma):
-    """The distribution of the sum of the squares of df independent standard normal variables. df: a positive number or
-    tensor.
+    """The chi-squared distribution: that of the sum of the squares of df independent standard normal variables. df is a
+    positive number or tensor.
 
     >>> norch.distributions.Chi2(3.0).variance
     tensor(6.)

@@ -1,5 +1,5 @@
 """Transforms of unconstrained numbers to values that satisfy a constraint, for optimizing parameters. biject_to() gives
-a one-to-one transform, transform_to() any:
+a one-to-one transform, transform_to() any transform:
 
     transform_to(constraints.positive)(x)
 
@@ -29,8 +29,9 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
 
     def register(self, constraint: Any, factory: Callable[[Any], Any] | None = None) -> Any:
-        """Registers factory(constraint), which makes the transform, for a class of constraints or the class of an
-        object. Without factory: returns a decorator for it."""
+        """Registers factory(constraint), which makes the transform, for a class of constraints, or for the class of an
+        object. Without factory it returns a decorator that registers.
+        """
         if factory is None:
             return lambda factory: self.register(constraint, factory)
         kind = type(constraint) if isinstance(constraint, constraints.Constraint) else constraint

@@ -15,8 +15,9 @@ from ..tensor import Tensor
 
 
 class Constraint:
-    """A condition on tensors. check(value) gives a bool for each event, of event_dim axes. is_discrete: the allowed
-    values are isolated. A subclass defines check(), and event_dim and is_discrete if they are not 0 and False.
+    """A condition on tensors. check(value) gives a bool for each event, which has event_dim axes. is_discrete says that
+    the allowed values are isolated. A subclass defines check(), and event_dim and is_discrete if they are not 0 and
+    False.
 
     >>> norch.distributions.constraints.positive.check(norch.tensor([1.0, -1.0]))
     tensor([ True, False])
@@ -73,7 +74,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A decorator: a property of instances; the class has a dependent constraint in its place."""
+    """A decorator that makes a property of instances. On the class, it is a dependent constraint."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class _DependentProperty(property, _Dependent):
 
 
 class _IndependentConstraint(Constraint):
-    """base_constraint on events of reinterpreted_batch_ndims more axes: it must hold for every element."""
+    """base_constraint on events that have reinterpreted_batch_ndims more axes. Every element has to satisfy it."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
@@ -138,7 +139,7 @@ class _Real(Constraint):
 
 
 class _Between(Constraint):
-    """Numbers between lower_bound and upper_bound (numbers or tensors), or beyond one of them."""
+    """Numbers between lower_bound and upper_bound, or beyond one of them. The bounds are numbers or tensors."""
 
     _open: tuple[str, ...] = ()  # the bounds that are excluded
 

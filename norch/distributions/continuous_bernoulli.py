@@ -18,10 +18,11 @@ from .utils import clamp_probs
 
 
 class ContinuousBernoulli(ByProbs, ExponentialFamily):
-    """The density C probs^x (1 - probs)^(1 - x) for x in [0, 1], with C = l / tanh(l / 2) and the logit l. probs or
-    logits: a number or a tensor.
+    """The continuous Bernoulli distribution (Loaiza-Ganem and Cunningham 2019), with the density C probs^x (1 -
+    probs)^(1 - x) for x in [0, 1], where C = l / tanh(l / 2) and l is the logit. Pass probs or logits, a number or a
+    tensor.
 
-    Near l = 0 power series replace the formulas. lims has no effect: PyTorch takes its own limits for this from it.
+    Near l = 0 power series replace the formulas. lims has no effect: PyTorch uses it for the limits of its series.
 
     >>> norch.distributions.ContinuousBernoulli(0.5).mean
     tensor(0.5000)
@@ -61,7 +62,9 @@ class ContinuousBernoulli(ByProbs, ExponentialFamily):
         return softplus(logits) - ContinuousBernoulli(logits=logits, validate_args=False)._log_constant()
 
     def _near(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Three tensors: whether the logit is near 0; the logit there, else 0; the logit elsewhere, else 1."""
+        """Three tensors: whether the logit is near 0; the logit where it is near 0, else 0; the logit elsewhere, else
+        1.
+        """
         near = self.logits.abs() < 0.1
         return near, where(near, self.logits, 0.0), where(near, 1.0, self.logits)
 

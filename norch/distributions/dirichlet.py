@@ -15,10 +15,9 @@ from .gamma import log_standard_gamma
 
 
 class Dirichlet(ExponentialFamily):
-    """Probabilities x of classes, with a density proportional to the product of x^(concentration - 1).
-
-    concentration: positive, (..., classes). Draws are gamma draws divided by their sum. They are computed as
-    logarithms, since the draws of small concentrations underflow.
+    """The Dirichlet distribution of the probabilities x of several classes: the density is proportional to the product
+    of x^(concentration - 1). concentration (..., classes) is positive. Draws are gamma draws divided by their sum. They
+    are computed as logarithms, because the gamma draws of small concentrations underflow.
 
     >>> norch.distributions.Dirichlet(norch.tensor([1.0, 3.0])).mean
     tensor([0.2500, 0.7500])

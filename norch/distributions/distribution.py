@@ -28,10 +28,15 @@ D = TypeVar("D", bound="Distribution")
 class Distribution(ComputesWide):
     """A batch of distributions, of shape batch_shape, whose values have the shape event_shape.
 
-    A subclass lists its parameters with their constraints in arg_constraints (each is an attribute and a constructor
-    argument), has the constraint on its values as support, and defines rsample() or sample(), and log_prob().
-    validate_args: whether parameters and values are checked (ArgumentError); None: as set_default_validate_args() says,
-    True at first.
+    Parameters are floats: numbers are float32, or get the dtype and device of the first tensor among the parameters.
+    What is computed has that dtype; float16 and bfloat16 are computed in float32 and rounded once. Parameters that do
+    not broadcast raise ShapeError.
+
+    A subclass lists its parameters with their constraints in arg_constraints; each is an attribute and a constructor
+    argument. Its support is the constraint on its values. It defines log_prob(), and rsample() or sample().
+
+    validate_args says whether parameters and values are checked. A value outside its constraint then raises
+    ArgumentError. None stands for the setting of set_default_validate_args(), which is True at first.
     """
 
     arg_constraints: dict[str, Constraint] = {}
@@ -61,7 +66,9 @@ class Distribution(ComputesWide):
         Distribution._validate_args = value
 
     def _parameter_names(self) -> list[str]:
-        """The names of the parameters that were given to the constructor, and not computed from others when read."""
+        """The names of the parameters that the constructor received. Others are computed from these when they are
+        read.
+        """
         lazy, state = cached_property, self.__dict__
         return [x for x in self.arg_constraints if x in state or not isinstance(getattr(type(self), x, None), lazy)]
 
@@ -124,7 +131,7 @@ class Distribution(ComputesWide):
             return (self._declared if self._samples_apart else type(self)).rsample(self, sample_shape)
 
     def sample_n(self, n: int) -> Tensor:
-        """sample((n,)), the older name."""
+        """sample((n,)) under its older name."""
         return self.sample((n,))
 
     def log_prob(self, value: Operand) -> Tensor:
@@ -132,7 +139,7 @@ class Distribution(ComputesWide):
         raise NotImplementedError(f"{self._name()}: no log_prob")
 
     def cdf(self, value: Operand) -> Tensor:
-        """The cumulative distribution function: the probability of at most value."""
+        """The cumulative distribution function: the probability that a draw is at most value."""
         raise NotImplementedError(f"{self._name()}: no cdf in closed form")
 
     def icdf(self, value: Operand) -> Tensor:
@@ -148,7 +155,9 @@ class Distribution(ComputesWide):
         return self.entropy().exp()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values, along a first axis. expand: repeat them for the whole batch, whose axes have size 1 otherwise."""
+        """All values, along a first axis. With expand they are repeated for the whole batch; without it the axes of the
+        batch have size 1. NotImplementedError if the values cannot be listed.
+        """
         raise NotImplementedError(f"{self._name()}: its values cannot be listed")
 
     def expand(self: D, batch_shape: Iterable[int], _instance: Any = None) -> D:
@@ -167,7 +176,7 @@ class Distribution(ComputesWide):
         return {}
 
     def _filled(self, result: Any, instance: Any) -> Any:
-        """result; or instance, which takes its attributes."""
+        """result, or instance after it has got the attributes of result."""
         if instance is None:
             return result
         instance.__dict__.update(result.__dict__)
@@ -188,19 +197,20 @@ class Distribution(ComputesWide):
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
     def _noise(self, draw: Any, shape: Iterable[int]) -> Tensor:
-        """A draw of rand() or randn(), on the device of the parameters, in their dtype or float32, if that is wider:
-        what is computed with it is rounded to their dtype by _rounded()."""
+        """A draw of rand() or randn() on the device of the parameters, in their dtype, or in float32 if that is wider.
+        _rounded() rounds what is computed from it to their dtype.
+        """
         like = getattr(self, self._parameter_names()[0])
         if not like.dtype.is_floating_point:
             raise DTypeError(f"{self._name()}: draws need parameters of a float dtype, not {like.dtype.name}")
         return draw(shape, dtype=promote_types(like.dtype, float32), device=like.device)
 
     def _rounded(self, drawn: Tensor) -> Tensor:
-        """What is computed of _noise() in the dtype of the parameters."""
+        """x, which was computed from _noise(), in the dtype of the parameters."""
         return drawn.to(getattr(self, self._parameter_names()[0]).dtype)
 
     def _finite(self, drawn: Tensor) -> Tensor:
-        """The same, where rounding could give infinity: the largest number."""
+        """_rounded(x), with the largest number where rounding would give infinity."""
         most = finfo(getattr(self, self._parameter_names()[0]).dtype).max
         return self._rounded(drawn.clamp(-most, most))
 
@@ -212,7 +222,9 @@ class Distribution(ComputesWide):
         return as_tensor(value, dtype=like.dtype, device=like.device)
 
     def _validate_sample(self, value: Operand) -> Tensor:
-        """value as a tensor, checked if validate_args: ShapeError, or ArgumentError outside the support."""
+        """value as a tensor. If validate_args, ShapeError for a shape that does not fit, and ArgumentError outside the
+        support.
+        """
         x = self._tensor(value)
         if self._validate_args:
             shape = tuple(self.batch_shape + self.event_shape)
@@ -248,14 +260,14 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 class ByProbs(Distribution):
-    """A distribution given by probs or logits; the other one is computed when it is read."""
+    """Base of distributions that take probs or logits. The other of the two is computed when it is read."""
 
     has_enumerate_support = True
     _to_probs: ClassVar[Any]
     _to_logits: ClassVar[Any]  # clamps probs to [eps, 1 - eps], so that logarithms are finite
 
     def _choose(self, probs: Any, logits: Tensor | None) -> Any:
-        """The given one of probs and logits; ValueError for both or none."""
+        """probs or logits, whichever is not None. ValueError for both or none."""
         if (probs is None) == (logits is None):
             raise ValueError(f"{self._name()}: give either probs or logits")
         self._by = "logits" if probs is None else "probs"

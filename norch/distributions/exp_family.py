@@ -10,9 +10,11 @@ from .distribution import Distribution, sum_rightmost
 
 
 class ExponentialFamily(Distribution):
-    """Densities exp(t(x) . n - F(n) + k(x)) with natural parameters n. A subclass defines _natural_params, a tuple,
-    _log_normalizer(*n), which is F, and _mean_carrier_measure, the expectation of k(x). Entropy and divergence follow
-    from the derivatives of F (Nielsen and Nock 2010), unless the subclass has its own formulas."""
+    """Base of distributions with densities exp(t(x) . n - F(n) + k(x)), where n are the natural parameters. A subclass
+    defines _natural_params, a tuple, _log_normalizer(*n), which is F, and _mean_carrier_measure, the expectation of
+    k(x). Entropy and divergence follow from the derivatives of F (Nielsen and Nock 2010), unless the subclass has
+    formulas for them.
+    """
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:
@@ -26,7 +28,7 @@ class ExponentialFamily(Distribution):
         raise NotImplementedError(f"{self._name()}: no _mean_carrier_measure")
 
     def _expectations(self) -> tuple[list[Tensor], Tensor, tuple[Tensor, ...]]:
-        """The natural parameters, F at them, and the derivatives of F, which are the expectations of t(x)."""
+        """The natural parameters, F of them, and the derivatives of F, which are the expectations of t(x)."""
         params = [x if x.requires_grad else x.detach().requires_grad_() for x in self._natural_params]
         normalizer = self._log_normalizer(*params)
         return params, normalizer, grad(normalizer.sum(), params, create_graph=True)

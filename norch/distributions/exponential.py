@@ -16,7 +16,7 @@ from .exp_family import ExponentialFamily
 
 
 class Exponential(ExponentialFamily):
-    """The density rate exp(-rate x) for x >= 0. rate: a positive number or tensor.
+    """The exponential distribution, with the density rate exp(-rate x) for x >= 0. rate is a positive number or tensor.
 
     >>> norch.distributions.Exponential(norch.tensor([1.0, 2.0])).mean
     tensor([1.0000, 0.5000])

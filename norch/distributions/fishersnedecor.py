@@ -16,8 +16,8 @@ from .gamma import Gamma
 
 
 class FisherSnedecor(Distribution):
-    """The distribution of (x / df1) / (y / df2) for x from Chi2(df1) and y from Chi2(df2). Both: positive numbers, or
-    tensors that broadcast.
+    """The F-distribution: that of (x / df1) / (y / df2) for x from Chi2(df1) and y from Chi2(df2). df1 and df2 are
+    positive numbers, or tensors that broadcast.
 
     >>> norch.distributions.FisherSnedecor(2.0, 4.0).mean
     tensor(2.)

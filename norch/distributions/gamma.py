@@ -18,9 +18,10 @@ from .exp_family import ExponentialFamily
 
 
 class _StandardGamma(Function):
-    """Draws with rate 1. The derivative with respect to the concentration a is that of the quantile function, -P'(a, z)
-    / p(z; a): P is the cumulative distribution function, P' its derivative by a, p the density (Figurnov et al.,
-    Implicit Reparameterization Gradients, NeurIPS 2018)."""
+    """Gamma draws with rate 1. Their derivative with respect to the concentration a is that of the quantile function,
+    -P'(a, z) / p(z; a), where P is the cumulative distribution function, P' its derivative by a, and p the density
+    (Figurnov et al., Implicit Reparameterization Gradients, NeurIPS 2018).
+    """
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
@@ -37,7 +38,7 @@ class _StandardGamma(Function):
 
 
 class _LogStandardGamma(Function):
-    """Logarithms of draws with rate 1."""
+    """Logarithms of gamma draws with rate 1."""
 
     @staticmethod
     def forward(ctx: Any, concentration: Tensor) -> Tensor:
@@ -58,8 +59,9 @@ _SMALL = -40.0  # log of a number that is negligible beside 1 in float64
 
 
 def log_standard_gamma(concentration: Tensor) -> Tensor:
-    """Logarithms of gamma draws with rate 1, in float64. Unlike the draws they do not underflow for small
-    concentrations."""
+    """Logarithms of gamma draws with rate 1, in float64. They do not underflow for small concentrations, as the draws
+    do.
+    """
     drawn: Tensor = _LogStandardGamma.apply(concentration.double())
     return drawn
 
@@ -72,8 +74,9 @@ def standard_gamma(concentration: Tensor) -> Tensor:
 
 def _log_of_draw(a: Tensor) -> Tensor:
     """Logarithms of draws by rejection (Marsaglia and Tsang, A Simple Method for Generating Gamma Variables, ACM TOMS
-    26, 2000). Below a concentration of 1: a draw for concentration + 1 times a power of a uniform number (section
-    6)."""
+    26, 2000). For a concentration below 1, a draw for concentration + 1 is multiplied by a power of a uniform number
+    (section 6).
+    """
     flat = where(a < 1, a + 1, a).reshape(-1)
     d = flat - 1 / 3
     c = (9 * d).rsqrt()
@@ -92,7 +95,8 @@ def _log_of_draw(a: Tensor) -> Tensor:
 
 def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:
     """The derivative of draws z with respect to their concentration. P' is a five-point difference quotient of the
-    incomplete gamma function for the tail that z lies in."""
+    incomplete gamma function of the tail that contains z.
+    """
     a, x = concentration.detach().double(), z.detach().double()
     step = 1e-3 * a.minimum(a.sqrt())
 
@@ -107,9 +111,8 @@ def standard_gamma_slope(concentration: Tensor, z: Tensor) -> Tensor:
 
 
 class Gamma(ExponentialFamily):
-    """The density rate^concentration x^(concentration - 1) exp(-rate x) / gamma(concentration) for x > 0.
-
-    concentration, rate: positive numbers, or tensors that broadcast.
+    """The gamma distribution, with the density rate^concentration x^(concentration - 1) exp(-rate x) /
+    gamma(concentration) for x > 0. concentration and rate are positive numbers, or tensors that broadcast.
 
     >>> norch.distributions.Gamma(norch.tensor([1.0, 4.0]), 2.0).mean
     tensor([0.5000, 2.0000])

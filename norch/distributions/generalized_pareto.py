@@ -15,8 +15,9 @@ from .distribution import Distribution, broadcast_all
 
 
 class GeneralizedPareto(Distribution):
-    """The distribution function 1 - (1 + c z)^(-1 / c) with z = (x - loc) / scale >= 0 and the concentration c; for c =
-    0 its limit 1 - exp(-z). For c < 0 values are at most loc - scale / c. All: numbers, or tensors that broadcast.
+    """The generalized Pareto distribution, with the distribution function 1 - (1 + c z)^(-1 / c) for z = (x - loc) /
+    scale >= 0. c is the concentration; for c = 0 the function is 1 - exp(-z), and for c < 0 values are at most loc -
+    scale / c. loc, scale > 0 and concentration are numbers, or tensors that broadcast.
 
     >>> norch.distributions.GeneralizedPareto(0.0, 1.0, 0.5).mean
     tensor(2.)
@@ -53,7 +54,9 @@ class GeneralizedPareto(Distribution):
         return drawn.minimum(self.support.upper_bound.detach())
 
     def _nonzero(self) -> tuple[Tensor, Tensor]:
-        """Whether the concentration is negligible beside 1, and the concentration with 1 in those places."""
+        """Whether the concentration is negligible beside 1, and the concentration, replaced by 1 where it is
+        negligible.
+        """
         limit = self.concentration.abs() <= 1e-8
         return limit, where(limit, 1.0, self.concentration)
 

@@ -18,7 +18,8 @@ from .distribution import ByProbs, broadcast_all, holds
 
 
 class Geometric(ByProbs):
-    """The probability (1 - probs)^k probs for k = 0, 1, ... probs, in (0, 1], or logits: a number or a tensor.
+    """The geometric distribution: the number k = 0, 1, ... of failures before the first success has the probability (1
+    - probs)^k probs. Pass probs, in (0, 1], or logits: a number or a tensor. Draws have the dtype of the parameter.
 
     >>> norch.distributions.Geometric(0.25).mean
     tensor(3.)

@@ -13,7 +13,8 @@ from .utils import clamp_probs, euler_constant
 
 
 class Gumbel(LocationScale):
-    """The distribution function exp(-exp(-(x - loc) / scale)). loc, scale: numbers, or tensors that broadcast.
+    """The Gumbel distribution, with the distribution function exp(-exp(-(x - loc) / scale)). loc and scale > 0 are
+    numbers, or tensors that broadcast.
 
     >>> norch.distributions.Gumbel(0.0, 1.0).mean
     tensor(0.5772)

@@ -12,7 +12,7 @@ from .half_normal import Half
 
 
 class HalfCauchy(Half):
-    """The distribution of |x| for x from Cauchy(0, scale). scale: a positive number or tensor.
+    """The half-Cauchy distribution: that of |x| for x from Cauchy(0, scale). scale is a positive number or tensor.
 
     >>> norch.distributions.HalfCauchy(1.0).cdf(norch.tensor(1.0))
     tensor(0.5000)

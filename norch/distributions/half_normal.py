@@ -17,7 +17,9 @@ from .transforms import AbsTransform
 
 
 class Half(TransformedDistribution):
-    """The distribution of |x| for x from a distribution symmetric around 0. scale: a positive number or tensor."""
+    """Base of distributions of |x|, where the distribution of x is symmetric around 0. scale is a positive number or
+    tensor.
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
@@ -51,7 +53,7 @@ class Half(TransformedDistribution):
 
 
 class HalfNormal(Half):
-    """The distribution of |x| for x from Normal(0, scale). scale: a positive number or tensor.
+    """The half-normal distribution: that of |x| for x from Normal(0, scale). scale is a positive number or tensor.
 
     >>> norch.distributions.HalfNormal(1.0).mean
     tensor(0.7979)

@@ -13,8 +13,8 @@ from .distribution import Distribution, sum_rightmost
 
 
 class Independent(Distribution):
-    """Treats the last reinterpreted_batch_ndims batch axes of base_distribution as event axes: log_prob() and entropy()
-    sum over them.
+    """Treats the last reinterpreted_batch_ndims batch axes of base_distribution as event axes, so that log_prob() and
+    entropy() sum over them.
 
     >>> normal = norch.distributions.Normal(norch.zeros(3, 2), 1.0)
     >>> diagonal = norch.distributions.Independent(normal, 1)

@@ -17,8 +17,8 @@ from .gamma import Gamma
 
 
 class InverseGamma(Distribution):
-    """The distribution of 1 / x for x from Gamma(concentration, rate). Both: positive numbers, or tensors that
-    broadcast.
+    """The inverse gamma distribution: that of 1 / x for x from Gamma(concentration, rate). concentration and rate are
+    positive numbers, or tensors that broadcast.
 
     >>> norch.distributions.InverseGamma(3.0, 4.0).mean
     tensor(2.)

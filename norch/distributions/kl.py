@@ -42,7 +42,7 @@ F = TypeVar("F", bound=Callable[[Any, Any], Tensor])
 
 
 class _Formulas(dict[tuple[type, type], Callable[[Any, Any], Tensor]]):
-    """{types of p and q: formula}. Programs add to it, so recordings compare it (program/guards.py)."""
+    """{types of p and q: formula}. Programs can add formulas, so recordings compare this dict (program/guards.py)."""
 
     is_compared = True
 
@@ -51,7 +51,7 @@ _FORMULAS = _Formulas()
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[F], F]:
-    """A decorator: kl_divergence() then calls the function for these types and their subclasses.
+    """A decorator that makes kl_divergence() call the function for these types and their subclasses.
 
     >>> class Mine(norch.distributions.Normal): ...
     >>> @norch.distributions.register_kl(Mine, Mine)
@@ -146,7 +146,7 @@ def _wishart(p: Wishart, q: Wishart) -> Tensor:
 
 
 def _weighed(weight: Tensor, log_ratio: Tensor, other: Tensor) -> Tensor:
-    """weight log(weight / other), which is 0 where weight is 0, else inf where other is 0."""
+    """weight log(weight / other). It is 0 where weight is 0, and otherwise inf where other is 0."""
     return where(weight == 0, 0.0, where(other == 0, math.inf, weight * log_ratio))
 
 
@@ -158,7 +158,9 @@ def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def _binomial(p: Binomial, q: Binomial) -> Tensor:
-    """Infinite where p has more trials than q: q then gives some values of p probability 0."""
+    """kl(p, q) of two binomial distributions. It is infinite where p has more trials than q, because q then gives some
+    values of p the probability 0.
+    """
     each = _bernoulli(Bernoulli(p.probs, validate_args=False), Bernoulli(q.probs, validate_args=False))
     if not holds(p.total_count >= q.total_count):
         raise NotImplementedError("kl_divergence: binomial q must not have more trials than p")
@@ -200,8 +202,9 @@ def _exponential_families(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
 
 @register_kl(Cauchy, Cauchy)
 def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
-    """Chyzak and Nielsen, A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions
-    (2019)."""
+    """The closed form of Chyzak and Nielsen, A closed-form formula for the Kullback-Leibler divergence between Cauchy
+    distributions (2019).
+    """
     return ((p.scale + q.scale).square() + (p.loc - q.loc).square()).log() - (4 * p.scale * q.scale).log()
 
 

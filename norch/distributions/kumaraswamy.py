@@ -16,8 +16,8 @@ from .utils import clamp_probs, euler_constant
 
 
 class Kumaraswamy(Distribution):
-    """The distribution function 1 - (1 - x^concentration1)^concentration0 for x in [0, 1]. Both: positive numbers, or
-    tensors that broadcast.
+    """The Kumaraswamy distribution, with the distribution function 1 - (1 - x^concentration1)^concentration0 for x in
+    [0, 1]. concentration1 and concentration0 are positive numbers, or tensors that broadcast.
 
     >>> norch.distributions.Kumaraswamy(1.0, 3.0).mean
     tensor(0.2500)
@@ -33,7 +33,7 @@ class Kumaraswamy(Distribution):
         super().__init__(self.concentration1.shape, validate_args=validate_args)
 
     def _moment(self, n: int) -> Tensor:
-        """The expectation of x^n, b B(1 + n / a, b)."""
+        """The expectation of x^n, which is b B(1 + n / a, b)."""
         first, b = 1 + n / self.concentration1, self.concentration0
         return b * (first.lgamma() + b.lgamma() - (first + b).lgamma()).exp()
 

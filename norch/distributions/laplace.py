@@ -11,7 +11,8 @@ from .normal import LocationScale
 
 
 class Laplace(LocationScale):
-    """The density exp(-|x - loc| / scale) / (2 scale). loc and scale: numbers, or tensors that broadcast.
+    """The Laplace distribution, with the density exp(-|x - loc| / scale) / (2 scale). loc and scale > 0 are numbers, or
+    tensors that broadcast.
 
     >>> norch.distributions.Laplace(0.0, 1.0).log_prob(norch.tensor(1.0))
     tensor(-1.6931)

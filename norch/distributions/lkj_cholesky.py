@@ -21,10 +21,10 @@ from .distribution import Distribution, broadcast_all
 
 
 class LKJCholesky(Distribution):
-    """Lower triangular factors L (dim, dim) of correlation matrices L L^T with a density proportional to det(L
-    L^T)^(concentration - 1), uniform for 1. concentration: a positive number or tensor. ArgumentError for dim < 2.
-
-    Draws row by row by the onion method: each row is uniform on a sphere whose radius has a Beta distribution.
+    """The distribution (Lewandowski, Kurowicka and Joe 2009) of lower triangular factors L (dim, dim) of correlation
+    matrices, with a density of L L^T proportional to det(L L^T)^(concentration - 1), uniform for 1. concentration is a
+    positive number or tensor. ArgumentError for dim < 2. A draw is made row by row by the onion method: each row is
+    uniform on a sphere whose radius has a beta distribution.
 
     >>> norch.distributions.LKJCholesky(3, 0.5).sample().shape
     norch.Size([3, 3])

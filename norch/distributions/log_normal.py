@@ -11,7 +11,8 @@ from .transforms import ExpTransform
 
 
 class LogNormal(TransformedDistribution):
-    """The distribution of exp(x) for x from Normal(loc, scale).
+    """The log-normal distribution: that of exp(x) for x from Normal(loc, scale). loc and scale > 0 are numbers, or
+    tensors that broadcast.
 
     >>> norch.distributions.LogNormal(0.0, 1.0).mean
     tensor(1.6487)

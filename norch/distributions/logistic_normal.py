@@ -13,8 +13,8 @@ from .transforms import StickBreakingTransform
 
 
 class LogisticNormal(TransformedDistribution):
-    """The distribution of StickBreakingTransform()(x), n + 1 probabilities, for n normal numbers x. loc, scale: their
-    means and standard deviations, tensors (..., n) that broadcast.
+    """The logistic normal distribution: that of StickBreakingTransform()(x), n + 1 probabilities, for n normal numbers
+    x. loc and scale are their means and standard deviations, tensors (..., n) that broadcast.
 
     >>> norch.distributions.LogisticNormal(norch.zeros(2), norch.ones(2)).sample().shape
     norch.Size([3])
@@ -37,7 +37,7 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def scale(self) -> Tensor:
-        """Their standard deviations."""
+        """The standard deviations (..., n) of the normal numbers."""
         return self.base_dist.base_dist.scale  # type: ignore[attr-defined]
 
     __repr__ = Distribution.__repr__

@@ -18,10 +18,9 @@ from .distribution import Distribution
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors (..., n) with mean loc and covariance W W^T + diag(D): W is cov_factor (..., n, m), D the positive
-    cov_diag (..., n). Only m x m matrices are factorized (Woodbury identity).
-
-    Needs NumPy and SciPy (norch-dl[linalg]). ShapeError for shapes that do not fit.
+    """The normal distribution of vectors (..., n) with mean loc and covariance W W^T + diag(D), where W is cov_factor
+    (..., n, m) and D is the positive cov_diag (..., n). Only m x m matrices are factorized (Woodbury identity). It
+    needs NumPy and SciPy (norch-dl[linalg]). ShapeError for shapes that do not fit.
 
     >>> norch.distributions.LowRankMultivariateNormal(norch.zeros(2), norch.ones(2, 1), norch.ones(2)).variance
     tensor([2., 2.])
@@ -83,7 +82,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def _whitened(self) -> Tensor:
-        """L^-1 W^T D^-1, with L the factor of the capacitance."""
+        """L^-1 W^T D^-1, where L is the factor of the capacitance."""
         return linalg.solve_triangular(
             self._capacitance, (self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, upper=False
         )

@@ -15,8 +15,9 @@ from .distribution import Distribution
 
 
 class MixtureSameFamily(Distribution):
-    """Draws a class from mixture_distribution, then a value from that entry of component_distribution along its last
-    batch axis. TypeError if the first is not a Categorical; ShapeError if the number of classes differs.
+    """A mixture: a draw takes a class from mixture_distribution, then a value from that entry of component_distribution
+    along its last batch axis. TypeError if mixture_distribution is not a Categorical; ShapeError if the numbers of
+    classes differ.
 
     >>> weights = norch.distributions.Categorical(norch.tensor([1.0, 3.0]))
     >>> two = norch.distributions.Normal(norch.tensor([0.0, 4.0]), 1.0)

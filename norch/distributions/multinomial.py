@@ -16,9 +16,9 @@ from .categorical import Classes
 
 
 class Multinomial(Classes):
-    """The counts of the classes in total_count draws, an int, with probabilities probs or logits (..., classes).
-
-    A value need not sum to total_count: log_prob() takes its own sum as the number of draws.
+    """The multinomial distribution: the counts of the classes in total_count draws, an int, with the probabilities
+    probs or logits (..., classes). The counts of a value need not sum to total_count: log_prob() takes their sum as the
+    number of draws.
 
     >>> norch.distributions.Multinomial(10, norch.tensor([1.0, 3.0])).mean
     tensor([2.5000, 7.5000])

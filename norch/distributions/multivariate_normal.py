@@ -19,13 +19,14 @@ from .distribution import Distribution
 
 
 class ByCovariance(Distribution):
-    """A distribution given by a covariance matrix, its inverse (the precision matrix) or its lower triangular factor.
-    The other two are computed when they are read."""
+    """Base of distributions that take a covariance matrix, its inverse (the precision matrix) or its lower triangular
+    factor. The other two are computed when they are read.
+    """
 
     _by = "scale_tril"  # which of the three was given
 
     def _choose(self, **matrices: Tensor | None) -> Tensor:
-        """The given matrix; ValueError unless exactly one is given."""
+        """The matrix that is not None. ValueError unless exactly one is."""
         chosen = {name: x for name, x in matrices.items() if x is not None}
         if len(chosen) != 1:
             raise ValueError(f"{self._name()}: give one of {', '.join(matrices)}, not {len(chosen)}")
@@ -44,7 +45,7 @@ class ByCovariance(Distribution):
     @cached_property
     @enable_grad()
     def _unbroadcasted_scale_tril(self) -> Tensor:
-        """scale_tril under the name that user-defined subclasses override if they have no matrix."""
+        """scale_tril. User-defined subclasses that have no matrix override this name."""
         if self._by == "scale_tril":
             return self.scale_tril
         if self._by == "covariance_matrix":
@@ -76,10 +77,10 @@ class ByCovariance(Distribution):
 
 
 class MultivariateNormal(ByCovariance):
-    """Normal vectors (..., n) with mean loc, and one of: covariance_matrix, precision_matrix (its inverse), both
-    symmetric and positive definite, or scale_tril, the lower triangular factor of the covariance; all (..., n, n).
-
-    Needs NumPy and SciPy (norch-dl[linalg]). ValueError unless one is given; ShapeError for shapes that do not fit.
+    """The normal distribution of vectors (..., n) with mean loc. Pass one of covariance_matrix, precision_matrix (its
+    inverse), both symmetric and positive definite, and scale_tril, the lower triangular factor of the covariance; all
+    are (..., n, n). It needs NumPy and SciPy (norch-dl[linalg]). ValueError unless one matrix is passed; ShapeError for
+    shapes that do not fit.
 
     >>> normal = norch.distributions.MultivariateNormal(norch.zeros(2), norch.tensor([[2.0, 1.0], [1.0, 2.0]]))
     >>> normal.log_prob(norch.zeros(2))

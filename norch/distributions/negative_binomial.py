@@ -17,9 +17,9 @@ from .gamma import Gamma
 
 
 class NegativeBinomial(ByProbs):
-    """The number of successes, each of probability probs, before total_count failures: a mixture of Poisson
-    distributions with rates from Gamma(total_count, exp(-logits)). total_count: not negative, need not be whole; probs,
-    in [0, 1), or logits. All: numbers, or tensors that broadcast.
+    """The negative binomial distribution: the number of successes, each of probability probs, before total_count
+    failures. It is a mixture of Poisson distributions with rates from Gamma(total_count, exp(-logits)). total_count is
+    at least 0 and need not be whole. Pass probs, in [0, 1), or logits. All are numbers, or tensors that broadcast.
 
     >>> norch.distributions.NegativeBinomial(2.0, norch.tensor(0.5)).mean
     tensor(2.)

@@ -17,7 +17,7 @@ _LOG_ROOT_2PI = math.log(2 * math.pi) / 2
 
 
 class LocationScale(Distribution):
-    """A distribution with a location and a positive scale: numbers, or tensors that broadcast."""
+    """Base of distributions with a location and a positive scale: numbers, or tensors that broadcast."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.real
@@ -37,7 +37,8 @@ class LocationScale(Distribution):
 
 
 class Normal(LocationScale, ExponentialFamily):
-    """The density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)). loc, scale: numbers, or tensors that broadcast.
+    """The normal distribution, with the density exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi)). loc and scale > 0
+    are numbers, or tensors that broadcast.
 
     >>> normal = norch.distributions.Normal(0.0, norch.tensor([1.0, 2.0]))
     >>> normal.log_prob(norch.tensor(0.0))

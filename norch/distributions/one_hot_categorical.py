@@ -13,7 +13,7 @@ from .categorical import Classes
 
 
 class OneHotCategorical(Classes):
-    """A Categorical whose values are one-hot vectors (..., classes), of the dtype of probs.
+    """A Categorical whose values are one-hot vectors (..., classes) in the dtype of probs.
 
     >>> norch.distributions.OneHotCategorical(norch.tensor([0.0, 1.0])).sample()
     tensor([0., 1.])
@@ -52,7 +52,7 @@ class OneHotCategorical(Classes):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical whose draws pass gradients to probs: the straight-through estimator (Bengio et al. 2013).
+    """A OneHotCategorical whose draws pass gradients to probs by the straight-through estimator (Bengio et al. 2013).
 
     >>> logits = norch.zeros(3, requires_grad=True)
     >>> norch.distributions.OneHotCategoricalStraightThrough(logits=logits).rsample().requires_grad

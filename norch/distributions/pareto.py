@@ -13,8 +13,8 @@ from .distribution import Distribution, broadcast_all
 
 
 class Pareto(Distribution):
-    """The density alpha scale^alpha / x^(alpha + 1) for x >= scale. scale, alpha: positive numbers, or tensors that
-    broadcast.
+    """The Pareto distribution, with the density alpha scale^alpha / x^(alpha + 1) for x >= scale. scale and alpha are
+    positive numbers, or tensors that broadcast.
 
     >>> norch.distributions.Pareto(1.0, 3.0).mean
     tensor(1.5000)

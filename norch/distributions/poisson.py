@@ -15,7 +15,8 @@ from .exp_family import ExponentialFamily
 
 
 class Poisson(ExponentialFamily):
-    """The probability rate^k exp(-rate) / k! for k = 0, 1, ... rate: a number or tensor, not negative.
+    """The Poisson distribution: k = 0, 1, ... has the probability rate^k exp(-rate) / k!. rate is a number or tensor,
+    at least 0. Draws have the dtype of rate.
 
     >>> norch.distributions.Poisson(2.0).log_prob(norch.tensor(0.0))
     tensor(-2.)

@@ -18,8 +18,9 @@ from .utils import clamp_probs
 
 
 class LogitRelaxedBernoulli(ByProbs):
-    """The distribution of (logits + log(u / (1 - u))) / temperature for a uniform u. temperature: a positive number or
-    tensor; probs or logits: a number or a tensor."""
+    """The distribution of (logits + log(u / (1 - u))) / temperature for a uniform u (Maddison et al. 2017). temperature
+    is a positive number or tensor. Pass probs or logits, a number or a tensor.
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
@@ -47,7 +48,7 @@ class LogitRelaxedBernoulli(ByProbs):
 
 
 class Relaxed(TransformedDistribution):
-    """A transformed distribution that has the parameters of its base distribution."""
+    """Base of a transformed distribution that has the parameters of its base distribution."""
 
     has_rsample = True
     base_dist: Any
@@ -74,8 +75,8 @@ class Relaxed(TransformedDistribution):
 
 
 class RelaxedBernoulli(Relaxed):
-    """The sigmoid of LogitRelaxedBernoulli, with the same arguments: a differentiable draw in (0, 1). The lower the
-    temperature, the nearer it is to 0 or 1.
+    """The sigmoid of LogitRelaxedBernoulli, with the same arguments. Its draws in (0, 1) are differentiable; the lower
+    the temperature, the nearer they are to 0 or 1.
 
     >>> norch.distributions.RelaxedBernoulli(0.1, probs=0.9).log_prob(norch.tensor(0.5)).shape
     norch.Size([])

@@ -18,8 +18,9 @@ from .utils import clamp_probs
 
 
 class ExpRelaxedCategorical(Classes):
-    """The log-softmax of (logits + g) / temperature for Gumbel numbers g. temperature: a positive number or tensor;
-    probs or logits (..., classes)."""
+    """The log-softmax of (logits + g) / temperature for Gumbel numbers g (Maddison et al., Jang et al. 2017).
+    temperature is a positive number or tensor. Pass probs or logits (..., classes).
+    """
 
     support = constraints.real_vector
     has_rsample, has_enumerate_support = True, False
@@ -48,8 +49,8 @@ class ExpRelaxedCategorical(Classes):
 
 
 class RelaxedOneHotCategorical(Relaxed):
-    """The exponential of ExpRelaxedCategorical, with the same arguments: differentiable draws of probabilities. The
-    lower the temperature, the nearer they are to a one-hot vector.
+    """The exponential of ExpRelaxedCategorical, with the same arguments. Its draws of probabilities are differentiable;
+    the lower the temperature, the nearer they are to a one-hot vector.
 
     >>> norch.distributions.RelaxedOneHotCategorical(0.5, norch.tensor([1.0, 3.0])).event_shape
     norch.Size([2])

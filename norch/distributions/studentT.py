@@ -15,9 +15,8 @@ from .distribution import Distribution, broadcast_all
 
 
 class StudentT(Distribution):
-    """The distribution of loc + scale x / sqrt(y / df) for x from Normal(0, 1) and y from Chi2(df).
-
-    df, scale: positive; loc: numbers; all may be tensors that broadcast.
+    """Student's t-distribution: that of loc + scale x / sqrt(y / df) for x from Normal(0, 1) and y from Chi2(df). df >
+    0, loc and scale > 0 are numbers, or tensors that broadcast.
 
     >>> norch.distributions.StudentT(4.0).variance
     tensor(2.)

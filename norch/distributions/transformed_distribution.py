@@ -16,10 +16,9 @@ from .transforms import ComposeTransform, Transform
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of f(x) for x from base_distribution. transforms: a Transform, or several, applied in order.
-
-    The base distribution is expanded to the shape of the transforms' parameters. log_prob(y) is that of x = f^-1(y)
-    minus log |df / dx|, the change of variables.
+    """The distribution of f(x) for x from base_distribution. transforms is a Transform, or several that are applied in
+    order. The base distribution is expanded to the shape of their parameters. log_prob(y) is the log_prob() of x =
+    f^-1(y) minus log |df / dx| (change of variables).
 
     >>> d = norch.distributions
     >>> log_normal = d.TransformedDistribution(d.Normal(0.0, 1.0), d.ExpTransform())
@@ -70,8 +69,9 @@ class TransformedDistribution(Distribution):
         return self._drawn(lambda base: base.rsample(sample_shape))
 
     def _drawn(self, draw: Callable[[Distribution], Tensor]) -> Tensor:
-        """The image of a draw of the base distribution. For 16-bit floats it is computed in float32 and finite after
-        rounding."""
+        """The image of a draw of the base distribution. With 16-bit floats it is computed in float32, and stays finite
+        when it is rounded.
+        """
         if not holds_halves((self,)) or holds_caches(self):
             return self._transform(draw(self.base_dist))
         return self._transform._inside(rounded_once(lambda d: d._transform(draw(d.base_dist)), self, finite=True))

@@ -35,7 +35,7 @@ publish(globals())
 
 
 class AffineTransform(Transform):
-    """loc + scale x. loc, scale: numbers or tensors; event_dim: the number of axes of an event.
+    """loc + scale x. loc and scale are numbers or tensors; event_dim is the number of axes of an event.
 
     >>> norch.distributions.AffineTransform(loc=1.0, scale=2.0)(norch.tensor([0.0, 3.0]))
     tensor([1., 7.])
@@ -195,7 +195,7 @@ class TanhTransform(Increasing):
 
 
 class AbsTransform(Transform):
-    """|x|. The inverse of y is taken to be y.
+    """The absolute value |x|, which is not one-to-one. The inverse of y is y.
 
     >>> norch.distributions.AbsTransform()(norch.tensor([-1.0, 2.0]))
     tensor([1., 2.])
@@ -217,7 +217,7 @@ def _with_axes(shape: Sequence[int], count: int, name: str) -> Sequence[int]:
 
 
 class SoftmaxTransform(Transform):
-    """softmax(x) along the last axis. The inverse is log(y), one of the x that give y.
+    """softmax(x) along the last axis. The inverse is log(y), one of the x whose image is y.
 
     >>> norch.distributions.SoftmaxTransform()(norch.zeros(2))
     tensor([0.5000, 0.5000])
@@ -238,8 +238,8 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """Maps n numbers to n + 1 probabilities: each takes the fraction sigmoid(x - log(numbers left)) of what is left of
-    1, so that zeros give equal probabilities.
+    """Maps n numbers to n + 1 probabilities, which are pieces of a stick of length 1. Each number takes the fraction
+    sigmoid(x - log(numbers left)) of the rest of the stick, so that zeros give equal probabilities.
 
     >>> norch.distributions.StickBreakingTransform()(norch.zeros(1))
     tensor([0.5000, 0.5000])
@@ -279,7 +279,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Maps square matrices to lower triangular ones: exp() makes the diagonal positive.
+    """Maps square matrices to lower triangular ones with a positive diagonal, by exp().
 
     >>> norch.distributions.LowerCholeskyTransform()(norch.zeros(2, 2))
     tensor([[1., 0.],
@@ -296,7 +296,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(Transform):
-    """Maps square matrices to L L^T, with the L of LowerCholeskyTransform.
+    """Maps square matrices to L L^T, where L is the image of LowerCholeskyTransform.
 
     >>> norch.distributions.PositiveDefiniteTransform()(norch.zeros(2, 2))
     tensor([[1., 0.],
@@ -316,7 +316,7 @@ class PositiveDefiniteTransform(Transform):
 
 
 class CorrCholeskyTransform(Transform):
-    """Maps n (n - 1) / 2 numbers to the lower triangular factor (n, n) of a correlation matrix: tanh(x) are the partial
+    """Maps n (n - 1) / 2 numbers to the lower triangular factor (n, n) of a correlation matrix. tanh(x) are the partial
     correlations, row by row (Lewandowski, Kurowicka and Joe 2009).
 
     >>> norch.distributions.CorrCholeskyTransform()(norch.zeros(1))

@@ -19,7 +19,8 @@ from .distribution import Distribution, broadcast_all, holds
 
 
 class Uniform(Distribution):
-    """The density 1 / (high - low) in [low, high). low and high: numbers, or tensors that broadcast.
+    """The uniform distribution, with the density 1 / (high - low) in [low, high). low and high are numbers, or tensors
+    that broadcast.
 
     >>> norch.distributions.Uniform(0.0, 2.0).log_prob(norch.tensor(1.0))
     tensor(-0.6931)

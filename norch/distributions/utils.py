@@ -19,8 +19,9 @@ euler_constant = 0.57721566490153286060
 
 
 class lazy_property(cached_property[Any]):
-    """An attribute that is computed when it is first read. Its gradients are recorded even if that is under no_grad(),
-    as in sample()."""
+    """An attribute that is computed when it is first read. Its gradients are recorded even if the first read is under
+    no_grad(), for instance in sample().
+    """
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         super().__init__(enable_grad()(wrapped))
@@ -37,7 +38,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """The sigmoid of log odds, or the softmax of logarithms along the last axis."""
+    """The sigmoid of log odds, or without is_binary the softmax of logarithms along the last axis."""
     return logits.sigmoid() if is_binary else softmax(logits, -1)
 
 

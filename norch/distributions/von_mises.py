@@ -18,7 +18,9 @@ from .distribution import Distribution, broadcast_all
 
 
 def _drawn(k: Tensor, r: Tensor) -> Tensor:
-    """Angles >= 0 with these concentrations, by rejection. NaN for NaN, which would be rejected forever."""
+    """Angles >= 0 with these concentrations, by rejection. A concentration of NaN gives NaN, because it would be
+    rejected forever.
+    """
     draws, left = empty_like(k).fill_(math.nan), (k == k).nonzero().squeeze(1)
     while left.numel():
         z = (math.pi * rand_like(k[left])).cos()
@@ -33,11 +35,10 @@ def _drawn(k: Tensor, r: Tensor) -> Tensor:
 
 
 class VonMises(Distribution):
-    """The density exp(concentration cos(x - loc)) / (2 pi I0(concentration)) of angles x; draws are in [-pi, pi). loc:
-    numbers; concentration: positive; or tensors that broadcast. variance is the circular variance, 1 - I1 / I0.
-
-    Draws by rejection (Best and Fisher, Efficient Simulation of the von Mises Distribution, Applied Statistics 28,
-    1979).
+    """The von Mises distribution of angles x, with the density exp(concentration cos(x - loc)) / (2 pi
+    I0(concentration)). loc and concentration > 0 are numbers, or tensors that broadcast. Draws are in [-pi, pi), by
+    rejection (Best and Fisher, Efficient Simulation of the von Mises Distribution, Applied Statistics 28, 1979).
+    variance is the circular variance, 1 - I1 / I0.
 
     >>> norch.distributions.VonMises(0.0, 1.0).log_prob(norch.tensor(0.0))
     tensor(-1.0738)

@@ -16,8 +16,8 @@ from .utils import euler_constant
 
 
 class Weibull(Distribution):
-    """The distribution function 1 - exp(-(x / scale)^concentration) for x > 0. Both: positive numbers, or tensors that
-    broadcast.
+    """The Weibull distribution, with the distribution function 1 - exp(-(x / scale)^concentration) for x > 0. scale and
+    concentration are positive numbers, or tensors that broadcast.
 
     >>> norch.distributions.Weibull(2.0, 1.0).mean
     tensor(2.)

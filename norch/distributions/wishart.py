@@ -22,11 +22,11 @@ from .multivariate_normal import ByCovariance
 
 
 class Wishart(ByCovariance):
-    """The distribution of the sum of x x^T over df normal vectors x (n) with mean 0: symmetric, positive definite
-    matrices (n, n). df: more than n - 1, need not be whole. Give one of the covariance_matrix of x, the
-    precision_matrix (its inverse) or scale_tril (its lower triangular factor), all (..., n, n).
-
-    Needs NumPy and SciPy (norch-dl[linalg]). ValueError unless one is given. Draws by Bartlett's decomposition (1933).
+    """The Wishart distribution: that of the sum of x x^T over df normal vectors x (n) with mean 0, which is a
+    symmetric, positive definite matrix (n, n). df > n - 1 need not be whole. Pass one of the covariance_matrix of x,
+    the precision_matrix (its inverse) and scale_tril (its lower triangular factor), all (..., n, n). Draws are made by
+    Bartlett's decomposition (1933). It needs NumPy and SciPy (norch-dl[linalg]). ValueError unless one matrix is
+    passed.
 
     >>> norch.distributions.Wishart(3.0, norch.eye(2)).mean
     tensor([[3., 0.],
