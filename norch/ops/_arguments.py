@@ -20,15 +20,16 @@ def tensors_of(values: Any, name: str) -> list[Tensor]:
 
 
 def named_function(function: F, name: str, about: str) -> F:
-    """A function made by another, with the name and docstring that it would have if it were written out."""
+    """Makes a function that another function returns look written out: it gets this name and docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = about
     return function
 
 
 def optional_results(*flags: str) -> Callable[[F], F]:
-    """Decorates a function whose result has a further tensor for each of these parameters, bools, that is True: type
-    checkers read an overload for each case, which release/stubs.py writes."""
+    """Decorates a function that returns a further tensor for each of these parameters, bools, that is True.
+    release/stubs.py writes an overload of each case for type checkers.
+    """
 
     def decorate(function: F) -> F:
         function.optional_results = flags  # type: ignore[attr-defined]

@@ -1,21 +1,21 @@
-"""How autocast casts: a function whose declaration has a column `autocast` casts its arguments by that policy, and runs
+"""How autocast casts. A function whose declaration has a column `autocast` casts its arguments by that policy, and runs
 with autocast off, so that a composed operation is cast as one.
 
     @composed(autocast="lower")      for wrappers that exist anyway
     @autocast("float32 -")           for a function without one
 
-The column names the policy on the CPU and the one on CUDA; one name is for both. They are those of PyTorch 2.13, for
-CUDA in aten/src/ATen/autocast_mode.h, for the CPU in autocast_mode.cpp.
+The column has a policy for the CPU and one for CUDA, or one for both. The policies are PyTorch 2.13's, for CUDA in
+aten/src/ATen/autocast_mode.h, for the CPU in autocast_mode.cpp.
 
     lower     casts to autocast's dtype
     float32   casts to float32
     widest    casts to float32 if an argument has it, else to autocast's dtype
     refused   raises an Error
     off       casts nothing, nor do the steps of the function
-    -         no policy: the steps of the function may have some
+    -         no policy: each step of the function has its policy or none
 
-While no thread casts, a function tests `mode.casting` and goes on. Functions of rows of csrc/ops.def test in C
-(csrc/python/calls.c) whether their own thread casts.
+While no thread casts, a function only tests `mode.casting`. Functions of rows of csrc/ops.def test in C
+(csrc/python/calls.c) whether their thread casts.
 """
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ def autocast(columns: str) -> Callable[[F], F]:
 
 
 def in_autocast(function: Any, /, *arguments: Any, **named: Any) -> Any:
-    """The result of a function for arguments that are cast by its policy. None if its thread, or the device, does not
-    cast: the function then continues with its own arguments."""
+    """Calls a function with arguments that are cast by its policy, and returns the result. Returns None if this thread
+    or the device does not cast; the function then continues with its arguments.
+    """
     setting = mode.autocast
     if setting is None or not setting.modes & getattr(function, "casts", 0):
         return None

@@ -9,7 +9,7 @@ from ._operand import as_operand, tensor_of
 
 
 def at_least(ndim: int, value: Tensor, name: str) -> Tensor:
-    """tensor_of(value), which must have at least so many dimensions: ShapeError otherwise."""
+    """tensor_of(value). ShapeError if the tensor has fewer dimensions."""
     if tensor_of(value, name).ndim < ndim:
         shape = f"shape {tuple(value.shape)}" if value.ndim else "a 0-d tensor"
         wanted = "1 dimension" if ndim == 1 else f"{ndim} dimensions"
@@ -18,7 +18,7 @@ def at_least(ndim: int, value: Tensor, name: str) -> Tensor:
 
 
 def with_ndim(value: Tensor, name: str, *ndims: int) -> Tensor:
-    """tensor_of(value), which must have one of these numbers of dimensions: ShapeError otherwise."""
+    """tensor_of(value). ShapeError unless its number of dimensions is one of these."""
     if tensor_of(value, name).ndim not in ndims:
         wanted = " or ".join(map(str, ndims)) + " dimension" + "s" * (ndims != (1,))
         raise ShapeError(f"{name}: expected {wanted}, got shape {tuple(value.shape)}")
@@ -26,7 +26,7 @@ def with_ndim(value: Tensor, name: str, *ndims: int) -> Tensor:
 
 
 def floats_of(value: Tensor, name: str) -> Tensor:
-    """as_operand(value), which must hold floats: DTypeError otherwise."""
+    """as_operand(value). DTypeError unless its dtype is a float."""
     value = as_operand(value, name)
     if not value.dtype.is_floating_point:
         raise DTypeError(f"{name}: not defined for dtype {value.dtype.name}")
@@ -34,7 +34,7 @@ def floats_of(value: Tensor, name: str) -> Tensor:
 
 
 def real_of(value: Tensor, name: str) -> Tensor:
-    """as_operand(value), which must not be complex: DTypeError otherwise."""
+    """as_operand(value). DTypeError if its dtype is complex."""
     value = as_operand(value, name)
     if value.dtype.is_complex:
         raise DTypeError(f"{name}: {value.dtype.name} is not supported")
@@ -42,7 +42,7 @@ def real_of(value: Tensor, name: str) -> Tensor:
 
 
 def numbers_of(value: Tensor, name: str) -> Tensor:
-    """as_operand(value), which must hold numbers: DTypeError for bool."""
+    """as_operand(value). DTypeError for bool."""
     value = as_operand(value, name)
     if value.dtype.kind == "b":
         raise DTypeError(f"{name}: not defined for dtype bool")

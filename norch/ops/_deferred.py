@@ -1,4 +1,4 @@
-"""Functions and methods whose module is imported at their first use, for the time of `import norch`."""
+"""Functions and methods whose module is imported at their first use, so that `import norch` takes less time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _imported(module: str) -> Any:
 
 
 class DeferredMethod:
-    """A method whose module is imported at its first use, and which the function of that module then replaces."""
+    """A method whose module is imported at its first use. The function of that module then replaces it."""
 
     def __init__(self, module: str, name: str):
         self.module = module
@@ -57,7 +57,7 @@ class DeferredMethod:
 
 
 class _DeclaredMethod(DeferredMethod):
-    """A method that its module declares with @method or op(): it has no out=, unlike the function in norch."""
+    """A method that its module declares with @method or op(). It takes no out=; the function in norch does."""
 
     def function(self) -> Callable[..., Any]:
         from .op import METHODS
@@ -67,7 +67,7 @@ class _DeclaredMethod(DeferredMethod):
 
 
 def deferred_methods() -> dict[str, DeferredMethod]:
-    """The methods of Tensor whose modules, above, are not imported yet."""
+    """The methods of Tensor whose modules (see above) are not imported yet."""
     return {
         name: (_DeclaredMethod if module[:5] == ".ops." else DeferredMethod)(f"norch{module}", name)
         for module, (_, both, only) in _DECLARED.items()

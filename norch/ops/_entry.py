@@ -1,11 +1,11 @@
-"""The wrapper of a function composed of several operations, with the parts that its declaration asks for.
+"""The wrapper of a function that is composed of several operations, with the parts that its declaration asks for.
 
-    @rename_errors                  its errors name it
-    @composed                       16-bit floats, too, are computed in float32 and rounded once (_halves.py)
-    @numpy_names                    it takes NumPy's names of its arguments, too, and out=
-    @composed(autocast="lower")     each takes a policy of autocast (_autocast.py)
+    @rename_errors                  its errors name the function
+    @composed                       it also computes 16-bit floats in float32 and rounds once (_halves.py)
+    @numpy_names                    it also takes NumPy's names of its arguments, and out=
+    @composed(autocast="lower")     it has a policy of autocast (_autocast.py); so can the others
 
-Objects with __torch_function__ are noticed where such a function refuses them.
+If the function refuses an object that has __torch_function__, the wrapper calls that.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The examples in docstrings of functions that one line declares: the arguments, where a list stands for a tensor, and
-the result. Of elementwise operations (pointwise.py) method() of op.py puts each below the docstring."""
+"""The examples in docstrings of functions that are declared by one line: the arguments, in which a list means a tensor,
+and the result. For elementwise operations (pointwise.py), method() of op.py appends the example to the docstring.
+"""
 
 from __future__ import annotations
 

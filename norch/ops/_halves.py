@@ -1,6 +1,7 @@
-"""The rule for float16 and bfloat16: what is composed of several operations is computed in float32 and rounded once.
+"""The rule for float16 and bfloat16: an operation that is composed of several others computes in float32 and rounds
+once.
 
-A function of operations is declared with @composed (_entry.py), and @method(composed=True) for methods: whatever it
+A composed function is declared with @composed (_entry.py), and @method(composed=True) for methods: everything that it
 calls sees float32. The kernels of single operations widen inside, and need no declaration. Gradients follow the same
 rule: autograd/derivative.py applies it to gradient functions of more than one operation.
 """
@@ -16,7 +17,9 @@ WIDE = tuple(constants[name] for name in ("FLOAT32", "FLOAT64"))
 
 
 def rounded_once(function: Any, arguments: tuple[Any, ...], named: dict[str, Any], mixed: bool) -> Any:
-    """What function gives, computed in float32 and rounded once if there are halves among its arguments."""
+    """Calls function. If there are halves among the arguments, it computes in float32, and the results are rounded
+    once.
+    """
     values = (*arguments, *named.values())
     kind = _halves_among(values, mixed)
     if kind is None:
@@ -25,8 +28,9 @@ def rounded_once(function: Any, arguments: tuple[Any, ...], named: dict[str, Any
 
 
 def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
-    """The dtype of the halves among the values, and in sequences of them; None if there are none, or if there are
-    floats of several dtypes (mixed: the first one's)."""
+    """The dtype of the halves among the values, and in sequences of them. None if there are no halves, or if there are
+    floats of several dtypes; with mixed, then the dtype of the first half.
+    """
     kind: Any = None
     for x in values:
         for item in x if type(x) in (list, tuple) else (x,):
@@ -40,7 +44,7 @@ def _halves_among(values: tuple[Any, ...], mixed: bool) -> Any:
 
 
 def _rounded(out: Any, kind: Any, values: tuple[Any, ...]) -> Any:
-    """The results of float32 in the dtype of the halves; all as they are where the call names a dtype."""
+    """The results of float32 in the dtype of the halves. They are unchanged where the call names a dtype."""
     if any(type(x) is type(kind) for x in values):
         return out
     if isinstance(out, Handle):

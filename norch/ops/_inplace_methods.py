@@ -41,8 +41,9 @@ def inplace_form(function: Function, is_operator: bool = False) -> Function:
 
 
 def _composed_(function: Function, is_operator: bool) -> Function:
-    """The in-place form of a function whose result has the shape of its first argument, which it does not change. A
-    row of three inputs runs its kernel, unless one of the others has a gradient."""
+    """The in-place form of a function that does not change its first argument, and whose result has the shape of it. A
+    row of three inputs runs its kernel, unless the second or third has a gradient.
+    """
     name = function.__name__ + "_"
     form, row, node_class = getattr(function, "row", ("", "", None))
     write = _rows.ternary_(row, node_class, name) if form in ("ternary", "choice") else None

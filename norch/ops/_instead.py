@@ -1,4 +1,4 @@
-"""Objects that are no tensors but have __torch_function__: it is called when a function refuses them."""
+"""Objects that are no tensors but have __torch_function__. It is called when a function refuses such an object."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 
 
 def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], error: Exception) -> Any:
-    """The result of a refused call of public by __torch_function__ of its arguments; without that, raises error. A call
-    within another function leaves this to that function. NumPy's names of arguments become PyTorch's."""
+    """The result of a refused call of public by __torch_function__ of its arguments. Raises error if no argument has
+    it. A call within another function leaves this to that function. NumPy's names of arguments become PyTorch's.
+    """
     try:
         if named and type(error) is TypeError and not NUMPY_NAMES.keys().isdisjoint(named):
             renamed = {NUMPY_NAMES.get(name, name): value for name, value in named.items()}
@@ -46,7 +47,7 @@ def others(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def wraps(function: Any) -> Any:
-    """functools.wraps() in a third of its time: for 140 functions that saves a percent of `import norch`."""
+    """functools.wraps() in a third of the time. For 140 functions this saves a percent of `import norch`."""
 
     def decorate(wrapper: Any) -> Any:
         wrapper.__module__, wrapper.__name__, wrapper.__qualname__ = (

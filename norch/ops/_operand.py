@@ -54,7 +54,9 @@ def kernel_operand(value: Operand, name: str) -> Tensor:
 
 
 def as_operand(value: Operand, name: str) -> Tensor:
-    """value as a Tensor that belongs to the caller, or a TypeError that names the operation."""
+    """value as a Tensor that the caller may return or change. TypeError, which names the operation, if it is no tensor,
+    number or array.
+    """
     if isinstance(value, Handle):
         return value
     number = number_or_array(value, name)
@@ -68,7 +70,7 @@ def _no_operand(value: Any, name: str) -> TypeError:
 
 
 def tensor_of(value: Tensor, name: str) -> Tensor:
-    """value, which must be a tensor: TypeError otherwise."""
+    """value. TypeError unless it is a tensor."""
     if isinstance(value, Handle):
         return value
     raise TypeError(f"{name}: expected a tensor, not {type(value).__name__}")

@@ -69,8 +69,9 @@ def make_with_options(
 
 
 def written(function: Function, arguments: tuple[Any, ...], named: dict[str, Any], out: Any) -> Any:
-    """Writes the result of function into out, a tensor or a tuple of them, and returns out. An
-    error leaves out unchanged."""
+    """Writes the result of function into out, a tensor or a tuple of tensors, and returns out. If function raises an
+    error, out is unchanged.
+    """
     if mode.casting and current().active:
         with autocast_off():
             return written(function, arguments, named, out)
@@ -131,8 +132,10 @@ def _options_of(function: Any) -> tuple[bool, bool]:
 
 
 def _is_float_like(out: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether the result of a sum or the like has the dtype of out even without dtype=: inputs and out are floats of
-    one dtype. Functions that make tensors, such as linspace(), take the default dtype whatever their arguments have."""
+    """Whether the result of a sum or a similar function has the dtype of out even without dtype=: inputs and out are
+    floats of one dtype. Functions that make tensors, such as linspace(), have the default dtype, whatever the dtypes of
+    their arguments.
+    """
     x = arguments[0] if arguments else None
     return isinstance(x, Handle) and x._dtype == out._dtype and out.dtype.is_floating_point
 
@@ -144,7 +147,9 @@ def _tuple(result: Any, outs: tuple[Any, ...]) -> Any:
 
 
 def _row_wrote(function: Any, arguments: tuple[Any, ...], out: Any) -> bool:
-    """Whether the kernel of a row could write into out itself: it has the shape, and nothing requires grad."""
+    """Whether the kernel of a row could write into out directly: out has the shape of the result, and nothing requires
+    grad.
+    """
     form, opcode = getattr(function, "row", ("",))[0], getattr(function, "opcode", None)
     if opcode is None or form not in ("unary", "binary"):
         return False
@@ -187,8 +192,10 @@ def _check(name: str, out: Any, value: Any, is_index: bool) -> None:
 
 
 def _resize(name: str, out: Any, value: Any, warns: bool) -> None:
-    """Gives out the elements of value, in a new storage; tensors that shared memory with out keep the old one. warns:
-    if out had elements; functions that make tensors do not warn, unless the number of elements may surprise."""
+    """Stores the elements of value in out, in new storage. Tensors that shared memory with out keep the old storage.
+    warns: a warning if out had elements. Functions that make tensors do not warn, unless the number of elements may
+    surprise.
+    """
     if lib.norch_recording():
         raise CaptureError(
             f"{name}: out has shape {tuple(out.shape)}, the result {tuple(value.shape)}: a recording cannot resize it"

@@ -1,8 +1,8 @@
-"""The public form of operations: norch.exp, beside the method Tensor.exp, which is another object, as in PyTorch.
+"""The public form of operations: norch.exp, beside the method Tensor.exp. They are two objects, as in PyTorch.
 
-It takes out= if the operation is declared so (_out.py), and calls __torch_function__ of arguments that the operation
-refuses (_instead.py). The modules that users import make the public forms: norch when an operation is first read,
-norch.linalg and others for the functions that they collect.
+The public form takes out= if the operation is declared so (_out.py), and calls __torch_function__ of arguments that the
+operation refuses (_instead.py). The modules that users import make the public forms: norch when an operation is first
+read, norch.linalg and others for the functions that they collect.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ _OPERATIONS = ("norch.ops.", "norch._tensor.", "norch.fft.", "norch.nn.functiona
 
 
 def is_operation(function: Any, methods: dict[str, Any]) -> bool:
-    """Whether a function of norch has a public form. Composed functions that are no method need none: their wrapper
-    (_entry.py) does the same. methods: those of Tensor."""
+    """Whether a function of norch has a public form. Composed functions that are no method need none, because their
+    wrapper (_entry.py) does the same. methods are the methods of Tensor.
+    """
     if type(function) is not FunctionType or not function.__module__.startswith(_OPERATIONS):
         return False
     if getattr(function, "out", False) or hasattr(function, "makes") or function.__name__ in methods:
@@ -81,14 +82,16 @@ def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[fr
 
 
 def _name_of(function: Any, name: str, plain: dict[str, Any]) -> str:
-    """The name of the public form of a function with several names: that of its declaration, if it is among them."""
+    """The name of the public form of a function that has several names: the name of its declaration, if it is among
+    them.
+    """
     declared = function.__name__
     return declared if plain.get(declared) is function else name
 
 
 @cache
 def function_of(method: Any) -> Any:
-    """The function of norch with the name of a method of Tensor: a separate object, as in PyTorch."""
+    """The function of norch with the name of a method of Tensor. It is a separate object, as in PyTorch."""
     code = method.__code__
     if code.co_argcount != 1 or code.co_flags & _TAKES_MORE:
         return _guarded(method, "norch", (TypeError, AttributeError))
@@ -333,7 +336,7 @@ def _of_any(function: Function) -> Any:
 
 
 def _of_maker(function: Any) -> Any:
-    """The form of a function that makes tensors (makes() of _out.py)."""
+    """The public form of a function that makes tensors (makes() of _out.py)."""
 
     def wrapper(*arguments: Any, requires_grad: bool = False, **named: Any) -> Any:
         try:
@@ -418,7 +421,9 @@ def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, named
 
 
 class Signed:
-    """Takes the place of a wrapped function, so that inspect reads the signature with out=, made when it is read."""
+    """Replaces a wrapped function, so that inspect reads the signature with out=. That signature is made when it is
+    read.
+    """
 
     __slots__ = ("__wrapped__",)
 

@@ -1,5 +1,5 @@
-"""Makers of the functions of rows of csrc/ops.def. One call into C computes and, if a gradient is wanted, makes the
-node (csrc/python/calls.c, node.c). The functions here convert arguments that are no tensors, and record writes in
+"""Functions that make the functions of rows of csrc/ops.def. One call into C computes, and makes the node if a gradient
+is wanted (csrc/python/calls.c, node.c). The functions here convert arguments that are no tensors, and record writes in
 place.
 """
 
@@ -32,8 +32,9 @@ def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str 
 
 
 def writes(form: str, name: str) -> Any:
-    """The function that writes a row into its first input and returns that, where no input has a history: else
-    NotImplemented."""
+    """The function that writes a row into its first input and returns that input, if no input has a history. It returns
+    NotImplemented otherwise.
+    """
     return lib.norch_operation(form, OPCODES[name], None, None, 0)[2]
 
 
@@ -52,7 +53,7 @@ def _recorded_write(form: str, name: str, node_class: type[OpNode] | None) -> An
 
 
 def is_row(function: Any) -> bool:
-    """Whether a function has the call of a row; that returns NotImplemented for arguments to be converted."""
+    """Whether a function has the call of a row, which returns NotImplemented if arguments have to be converted."""
     return hasattr(function, "call") and not hasattr(function, "__wrapped__")
 
 
@@ -66,7 +67,7 @@ def as_method(function: Any) -> Any:
 
 
 def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any:
-    """The function of a UNARY row. node_class: that of its derivative, or None."""
+    """The function of a UNARY row. node_class is the class of the node of its derivative, or None."""
     call, converted = _calls("unary", name, node_class, autocast)
 
     def function(input: Tensor) -> Tensor:  # PyTorch's name
@@ -184,8 +185,10 @@ def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
 
 
 def reduction(name: str, node_class: type[OpNode] | None) -> Any:
-    """The function of a REDUCE row: of x, the axes (a sequence, None for all), keepdim, a dtype code (-1: that of the
-    table) and the row's parameter. Gradient functions find it in param; correction overrides it there."""
+    """The function of a REDUCE row. Its arguments are x, the axes (a sequence, or None for all), keepdim, a dtype code
+    (-1 for the dtype that the table states) and the row's parameter. Gradient functions find the parameter in param;
+    correction overrides it there.
+    """
     _, call = _calls("reduce", name, node_class)
 
     def function(x: Tensor, axes: Any = None, keepdim: bool = False, dtype: int = -1, param: float = 0.0) -> Tensor:

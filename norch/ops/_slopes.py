@@ -1,5 +1,6 @@
-"""Gradients of elementwise operations that take more than a line (pointwise.py). Each divides by no 0 and multiplies no
-0 by infinity, so that its own derivatives, forward and reverse, are right where an input is 0."""
+"""Gradients of elementwise operations that take more than a line (pointwise.py). They neither divide by 0 nor multiply
+0 by infinity, so that their derivatives, forward and reverse, are right where an input is 0.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ def refused(derivative: str) -> Any:
 
 
 def slope_of_acosh(x: Tensor) -> Tensor:
-    """1 / sqrt(x**2 - 1). For complex x a product of two roots: the root of the product has the wrong sign for Re x <
-    0."""
+    """1 / sqrt(x**2 - 1). For complex x it is a product of two roots, because the root of the product has the wrong
+    sign for Re x < 0.
+    """
     return (x - 1).rsqrt() * (x + 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
 
 
@@ -32,7 +34,9 @@ _SERIES = [(-1) ** k * 2 * k * math.pi ** (2 * k) / math.factorial(2 * k + 1) fo
 
 
 def slope_of_sinc(x: Tensor) -> Tensor:
-    """(cos(pi x) - sinc(x)) / x; near 0, where that cancels, its Taylor series, so that no derivative divides by 0."""
+    """(cos(pi x) - sinc(x)) / x. Near 0, where this cancels, it is the Taylor series, so that no derivative divides by
+    0.
+    """
     is_near = x.abs() < 0.25
     near, far = x.where(is_near, 0), x.where(is_near.logical_not(), 1)
     square = near * near
@@ -43,7 +47,7 @@ def slope_of_sinc(x: Tensor) -> Tensor:
 
 
 def grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """g b a ** (b - 1); 0 for b = 0, also at a = 0, where a ** -1 is infinite, and of an infinite g."""
+    """g b a ** (b - 1). It is 0 for b = 0, also at a = 0, where a ** -1 is infinite, and for an infinite g."""
     if b._weak:  # b stands for a Python number
         n = b.item()
         return g * (a.pow(n - 1) * n) if n else g.new_zeros(g.shape)
@@ -62,15 +66,16 @@ def grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
 
 
 def over_square(g: Any, a: Any, b: Any) -> Any:
-    """g a / (a a + b b), 0 at the origin, where no gradient exists. Integers become floats, as squares could
-    overflow."""
+    """g a / (a a + b b). It is 0 at the origin, where no gradient exists. Integers become floats, because squares could
+    overflow.
+    """
     a, b = a.to(g.dtype), b.to(g.dtype)
     norm = a * a + b * b
     return g * (a / norm.where(norm != 0, math.inf))
 
 
 def flat(g: Tensor) -> Tensor:
-    """The gradient of a step function: 0 wherever it exists."""
+    """The gradient of a step function, which is 0 wherever it exists."""
     return g.new_zeros(g.shape)
 
 

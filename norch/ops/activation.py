@@ -104,8 +104,9 @@ _relu6_ = _held(grad_a=lambda g, out: relu6_backward(g, out))
 
 
 def hardtanh(low: Any, high: Any, in_place: bool) -> Any:
-    """The function of a, low and high that holds a between them, with the gradient of fewest passes. in_place: its
-    in-place form will be asked for, of a dtype that has both bounds."""
+    """The function of a, low and high that clamps a to [low, high]. It has the gradient that takes the fewest passes.
+    in_place says that the caller will ask for the in-place form, for a dtype that has both bounds.
+    """
     if type(low) in (int, float) and type(high) in (int, float):
         if low == 0 and high == 6:
             return _relu6_ if in_place else _relu6
@@ -148,7 +149,7 @@ def _glu_grad(g: Any, x: Any, dim: int) -> Any:
 
 @differentiable(grad=_glu_grad)
 def glu(x: Tensor, dim: int) -> Tensor:
-    """a * sigmoid(b), with a and b the halves of x along dim."""
+    """a * sigmoid(b), where a and b are the halves of x along dim."""
     half = x.shape[dim] // 2
     a, s = lib.norch_narrow(x, dim, 0, half), sigmoid(lib.norch_narrow(x, dim, half, half))
     if isinstance(s, BatchedBase):
@@ -163,13 +164,13 @@ def glu(x: Tensor, dim: int) -> Tensor:
 
 
 def _silu_second(g: Any, a: Any, b: Any) -> Any:
-    """Of a s (1 + b (1 - s)), s = sigmoid(b)."""
+    """The derivative of a s (1 + b (1 - s)), s = sigmoid(b)."""
     s, rest = b.sigmoid(), (-b).sigmoid()  # rest is 1 - s
     return g * (a * (s * rest * (2 + b * (rest - s))))
 
 
 def _gelu_second(g: Any, a: Any, b: Any) -> Any:
-    """Of a (Phi(b) + b phi(b)), Phi and phi of the normal distribution."""
+    """The derivative of a (Phi(b) + b phi(b)), with Phi and phi of the normal distribution."""
     square = b.clamp(-40, 40).square()  # 0 comes from there on
     return g * (a * ((2 - square) * (square * -0.5).exp() * (1 / math.sqrt(2 * math.pi))))
 
@@ -179,7 +180,7 @@ _BEND = 3 * 0.044715 * _SLOPE
 
 
 def _gelu_tanh_second(g: Any, a: Any, b: Any) -> Any:
-    """Of a (s + b s (1 - s) v'), s = sigmoid(v)."""
+    """The derivative of a (s + b s (1 - s) v'), s = sigmoid(v)."""
     b = b.clamp(-40, 40)  # 0 comes from there on
     square = b * b
     slope = square * _BEND + _SLOPE
@@ -190,7 +191,7 @@ def _gelu_tanh_second(g: Any, a: Any, b: Any) -> Any:
 
 
 def _mish_second(g: Any, a: Any, b: Any) -> Any:
-    """Of a (t + b t'), t = tanh(softplus(b)), t' = (1 - t t) s, s = sigmoid(b)."""
+    """The derivative of a (t + b t'), t = tanh(softplus(b)), t' = (1 - t t) s, s = sigmoid(b)."""
     b = b.clamp(-1000, 1000)  # 0 comes from there on
     s, rest = b.sigmoid(), (-b).sigmoid()  # rest is 1 - s
     t = (-logsigmoid(-b)).tanh()
@@ -211,7 +212,7 @@ logsigmoid_backward: Any = backward_op(
 
 
 def _tanhshrink_second(g: Any, a: Any, b: Any) -> Any:
-    """Of a t t, t = tanh(b)."""
+    """The derivative of a t t, t = tanh(b)."""
     t = b.tanh()
     return g * (a * (2 * t * (1 - t * t)))
 

@@ -1,5 +1,5 @@
-"""Attention (Vaswani et al., "Attention Is All You Need", 2017): one call if there is a kernel for the arguments
-(csrc/ops/attention.c), else composed of products and a softmax.
+"""Attention (Vaswani et al., "Attention Is All You Need", 2017). It is one call if there is a kernel for the arguments
+(csrc/ops/attention.c), and a composition of products and a softmax otherwise.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def _attention_backward(
 
 
 def _kept(query: Any, key: Any, seed: Any, dropout_p: float) -> Any:
-    """Which weights the kernel's dropout spares: those of equal scores, which values of an identity show."""
+    """Whether the kernel's dropout keeps each weight. With equal scores and an identity as value the result is the
+    weights.
+    """
     queries, keys = query.shape[-2], key.shape[-2]
     q = query.new_zeros(1, 1).expand(*query.shape[:-1], 1)
     k = query.new_zeros(1, 1).expand(*key.shape[:-1], 1)
@@ -70,7 +72,7 @@ def _kept(query: Any, key: Any, seed: Any, dropout_p: float) -> Any:
 
 
 def _read(value: Any, needs_input_grad: tuple[bool, ...]) -> Any:
-    """value, or zeros for its meta tensor, which a node saves that needs the gradient of value alone."""
+    """value, or zeros for its meta tensor, which a node saves if only the gradient of value is needed."""
     return value if needs_input_grad[0] or needs_input_grad[1] else placeholder(value, True)
 
 
@@ -87,8 +89,9 @@ def _composed(
     dropout_p: float = 0.0,
     kept: Any = None,
 ) -> Tensor:
-    """The same of recorded products and a softmax, with a mask or dropout if wanted; kept: the weights that dropout
-    spares, drawn unless given."""
+    """Attention as recorded products and a softmax, with a mask or dropout if wanted. kept are the weights that dropout
+    keeps, drawn if it is None.
+    """
     scores = outlive_writes(product(query * scale, key, False, True), key)  # PyTorch scales both
     if is_causal:
         scores = scores.masked_fill(scores.new_ones(scores.shape[-2:], dtype=bool_).triu(1), -math.inf)
@@ -125,8 +128,9 @@ def attention(
     is_causal: bool,
     dropout_p: float,
 ) -> Tensor:
-    """softmax(query key^T scale) value, of float32 or float64 and with the same leading axes; is_causal: query i sees
-    the keys up to i. On the CPU with a mask of as many axes, without a gradient, and dropout by draws from a seed."""
+    """softmax(query key^T scale) value, for float32 or float64 with the same leading axes. is_causal: query i sees the
+    keys up to i. On the CPU and without a gradient it takes a mask of as many axes, and dropout that draws from a seed.
+    """
     return lib.norch_attention(query, key, value, mask, seed, scale, is_causal, dropout_p)
 
 
@@ -159,7 +163,7 @@ def _fused_backward(
 def _grouped(
     query: Any, key: Any, value: Any, scale: float, is_causal: bool, mask: Any, dropout_p: float, seed: Any
 ) -> Any:
-    """The composed form of _fused, of the same draws."""
+    """The composed form of _fused, with the same draws."""
     kept = None
     if seed is not None:
         columns = -(-key.shape[-2] // 4) * 4  # whole blocks of the stream a row, as the kernel draws
@@ -173,7 +177,7 @@ def _grouped(
 
 
 def _repeated(query: Any, key: Any, value: Any) -> tuple[Any, Any]:
-    """key and value with as many heads as query has: as many neighbours as it takes share one of them."""
+    """key and value repeated to the number of heads of query: so many neighbouring heads of query share one."""
     times = query.shape[-3] // key.shape[-3]
     return (key, value) if times == 1 else (key.repeat_interleave(times, -3), value.repeat_interleave(times, -3))
 
@@ -197,8 +201,9 @@ def _fused(
     is_causal: bool,
     dropout_p: float,
 ) -> Any:
-    """attention() with a mask (..., L, S), dropout by draws from a seed, and heads of query that share those of key and
-    value. logsumexp: written for backward, unless it is None."""
+    """attention() with a mask (..., L, S) and dropout that draws from a seed. Several heads of query may share a head
+    of key and value. logsumexp is written for backward, unless it is None.
+    """
     return lib.norch_attention_fused(query, key, value, mask, seed, logsumexp, scale, is_causal, dropout_p)
 
 
@@ -206,14 +211,16 @@ def _fused(
 
 
 def attention_mask(mask: Tensor, name: str) -> Tensor:
-    """mask, which must be a tensor of bools or floats: TypeError otherwise. A 1 of an integer would be added."""
+    """mask. TypeError unless it is a tensor of bools or floats: a 1 of an integer would be added to the scores."""
     if tensor_of(mask, name).dtype is not bool_ and not mask.is_floating_point():
         raise DTypeError(f"{name} must be of bools or of floats, not of {mask.dtype}")
     return mask
 
 
 def _cast_mask(mask: Tensor, dtype: DType) -> Tensor:
-    """Finite elements stay finite: a row of -1e30 is uniform in PyTorch, but masks all positions as -inf of float16."""
+    """The mask in another dtype. Finite elements stay finite: a row of -1e30 is uniform in PyTorch, but as -inf of
+    float16 it would mask all positions.
+    """
     if dtype.is_floating_point and (most := finfo(dtype).max) < finfo(mask.dtype).max:
         mask = where(mask.isinf(), mask, mask.clamp(-most, most))
     return mask.to(dtype)
@@ -230,13 +237,13 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query key^T scale + mask) value, over query (..., L, E), key (..., S, E) and value (..., S, V) (Vaswani
-    et al. 2017).
+    """softmax(query key^T scale + mask) value, for query (..., L, E), key (..., S, E) and value (..., S, V); the result
+    is (..., L, V) (Vaswani et al. 2017).
 
-    attn_mask: broadcast to (..., L, S); bool (True takes part) or floats that are added, in query's dtype. is_causal:
-    position i sees positions up to i only. scale: 1 / sqrt(E) unless given. A row without a position gives 0.
-    dropout_p: the fraction of the weights of value that is zeroed; the others are scaled by 1 / (1 - dropout_p), in
-    training or not.
+    attn_mask broadcasts to (..., L, S). It is a bool tensor, True where a key takes part, or floats in query's dtype,
+    which are added. is_causal: position i sees positions up to i only. scale is 1 / sqrt(E) by default. dropout_p is
+    the fraction of the weights of value that is zeroed; the others are multiplied by 1 / (1 - dropout_p), in training
+    or not. A row in which no key takes part gives 0.
 
     >>> x = norch.eye(2)
     >>> norch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)[0]
@@ -299,14 +306,16 @@ def _attend(
 
 
 def _has_options(query: Any, key: Any, mask: Any) -> bool:
-    """Whether the kernel takes this mask, and dropout: on the CPU, unless the mask needs a gradient."""
+    """Whether the kernel takes this mask and dropout. It does on the CPU, unless the mask needs a gradient."""
     if query._device_type != _CPU:
         return False
     return mask is None or (_fits(mask, query, key) and not is_recorded((mask,)))
 
 
 def _has_kernel(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether there is a kernel for these: other dtypes and broadcasting are composed."""
+    """Whether there is a kernel for these tensors. Other dtypes, and tensors that broadcast, are computed by the
+    composed form.
+    """
     dtype = query._dtype
     return (
         dtype in _DTYPES
@@ -328,7 +337,7 @@ def _broadcast(query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, ...]:
 
 
 def _is_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, grouped: bool) -> bool:
-    """Whether the fused kernels take these, where there are such kernels for query."""
+    """Whether there are fused kernels for query, and they take these arguments."""
     lead, shared = lib.norch_shape(query)[:-2], lib.norch_shape(key)[:-2]
     if (
         not (query._dtype == key._dtype == value._dtype and math.isfinite(scale))

@@ -1,5 +1,5 @@
-"""Normalisation of channels over a batch (Ioffe and Szegedy, "Batch Normalization", 2015): one call if there is a
-kernel for the arguments (csrc/ops/batch_norm.c), else composed of reductions.
+"""Normalization of channels over a batch (Ioffe and Szegedy, "Batch Normalization", 2015). It is one call if there is a
+kernel for the arguments (csrc/ops/batch_norm.c), and a composition of reductions otherwise.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def channels(name: str, x: Tensor, least: int, **tensors: Any) -> tuple[int, ...
 
 
 def update(running: Any, value: Any, momentum: Any) -> None:
-    """Moves running towards value by momentum, a number or a tensor of one."""
+    """Moves running towards value by momentum, a number or a tensor of one element."""
     if running is not None:
         running.mul_(1 - momentum).add_(value.to(running.dtype) * momentum)
 
@@ -66,7 +66,7 @@ def _moments(x: Any) -> tuple[Any, Any]:
 
 
 def _composed(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: float, training: bool) -> Any:
-    """The same of recorded operations. training: mean and variance are taken from x."""
+    """Batch normalization as recorded operations. With training, mean and variance are computed from x."""
     if training:
         mean, variance = _moments(x)
     else:
@@ -103,7 +103,7 @@ _BatchNorm = derivative(
 
 
 def _has_kernel(x: Tensor, *others: Tensor | None) -> bool:
-    """Whether the kernel takes these: other dtypes and devices are promoted, or refused, by what it is composed of."""
+    """Whether the kernel takes these tensors. The composed form promotes or refuses other dtypes and devices."""
     place = (x._dtype, x._device_type, x._device_index)
     return all(t is None or (t._contiguous and place == (t._dtype, t._device_type, t._device_index)) for t in others)
 
@@ -150,12 +150,12 @@ def batch_norm(
     momentum: Operand = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """input (N, C, ...): each channel with mean 0 and variance 1; times weight (C), plus bias (C) (Ioffe and
-    Szegedy 2015).
+    """Normalizes each channel of input (N, C, ...) to mean 0 and variance 1, then multiplies it by weight (C) and adds
+    bias (C) (Ioffe and Szegedy 2015).
 
-    training: the statistics are those of the batch, and running_mean and running_var (unless None) move towards them
-    by momentum, the variance being the unbiased one; else they are the running ones. ValueError when a channel has one
-    element only in training.
+    With training, mean and variance are computed from the batch, and running_mean and running_var, unless None, move
+    towards them by momentum; running_var moves towards the unbiased variance. Without training, running_mean and
+    running_var are used. ValueError when a channel has only one element in training.
 
     >>> norch.nn.functional.batch_norm(norch.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0)
     tensor([[-1.],

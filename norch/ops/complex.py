@@ -76,7 +76,7 @@ def _paired(parts: Tensor) -> Tensor:
 
 
 def real(input: Tensor) -> Tensor:
-    """The real parts, a view; of a real tensor the tensor itself.
+    """The real parts, as a view. A real tensor is returned unchanged.
 
     >>> norch.real(norch.tensor([1 + 2j]))
     tensor([1.])
@@ -86,7 +86,7 @@ def real(input: Tensor) -> Tensor:
 
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary parts, a view. DTypeError for a real tensor.
+    """The imaginary parts, as a view. DTypeError for a real tensor.
 
     >>> norch.imag(norch.tensor([1 + 2j]))
     tensor([2.])
@@ -118,7 +118,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 @rename_errors(autocast="float32 -", out=True)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """abs e**(i angle): complex numbers of absolute values and angles in radians.
+    """Complex numbers abs e**(i angle), from absolute values and angles in radians.
 
     >>> norch.polar(norch.tensor([2.0]), norch.tensor([0.0]))
     tensor([2.+0.j])
@@ -134,7 +134,7 @@ _conj: Any = function_op("conj", grad=lambda g: _conj(g) if g.is_complex() else 
 
 @method
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugates, a new tensor; a real tensor itself.
+    """The complex conjugates, as a new tensor. A real tensor is returned unchanged.
 
     >>> norch.conj(norch.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -145,7 +145,7 @@ def conj(input: Tensor) -> Tensor:
 
 @method(inplace=True, out=True)
 def conj_physical(input: Tensor) -> Tensor:
-    """The complex conjugates, a new tensor; a real tensor itself. conj() by another name.
+    """The complex conjugates, as a new tensor. A real tensor is returned unchanged. conj() is the same function.
 
     >>> norch.conj_physical(norch.tensor([1 + 2j]))
     tensor([1.-2.j])
@@ -155,7 +155,8 @@ def conj_physical(input: Tensor) -> Tensor:
 
 @method(out=True)
 def angle(input: Tensor) -> Tensor:
-    """The angle in radians, in (-pi, pi]: atan2 of the parts; of a real number 0 or pi, and NaN of NaN.
+    """The angle in radians, in (-pi, pi]: atan2 of the imaginary and the real part. A real number has the angle 0 or
+    pi, NaN has NaN.
 
     >>> norch.angle(norch.tensor([1.0, -1.0, 1j]))
     tensor([0.0000, 3.1416, 1.5708])

@@ -1,8 +1,8 @@
 """Convolutions and their adjoints (csrc/ops/conv.c), with the arguments of torch.nn.functional.
 
 C has convolutions over two axes, as three products: y from x and weight; x from y and weight (a transposed
-convolution); weight from x and y. The derivatives of each are the other two. A convolution over one axis adds an axis
-of size 1; conv3d.py has those over three.
+convolution); weight from x and y. The derivatives of one product are the other two. A convolution over one axis adds an
+axis of size 1; conv3d.py has those over three axes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMPLEX = (constants["COMPLEX64"], constants["COMPLEX128"])
 
 
 def _conv(x: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
-    """y (N, O, ...) of x (N, C, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
+    """y (N, O, ...) from x (N, C, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
     out = lib.norch_conv(x, weight, bias, geometry)
     record(_Conv, out, (x, weight, bias), (geometry,))
     return out
@@ -77,7 +77,7 @@ _Conv = derivative(
 
 
 def _conv_input(y: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, size: Sequence[int]) -> Tensor:
-    """x (N, C, *size) of y and weight, plus bias (C) or None."""
+    """x (N, C, *size) from y and weight, plus bias (C) or None."""
     out = lib.norch_conv_input(y, weight, bias, geometry, size)
     record(_ConvInput, out, (y, weight, bias), (geometry,))
     return out
@@ -98,7 +98,7 @@ _ConvInput = derivative(
     grad_y=lambda g, x, geometry: _conv(x, g, None, geometry),
 )
 def _conv_weight(x: Tensor, y: Tensor, geometry: Geometry, kernel: Sequence[int]) -> Tensor:
-    """weight (O, C / groups, *kernel) of x and y."""
+    """weight (O, C / groups, *kernel) from x and y."""
     return lib.norch_conv_weight(x, y, geometry, kernel, None)
 
 
@@ -106,7 +106,7 @@ def _conv_weight(x: Tensor, y: Tensor, geometry: Geometry, kernel: Sequence[int]
 
 
 def per_axis(value: Any, axes: int, name: str, argument: str) -> tuple[int, ...]:
-    """One number for every axis, or a number for each; at least 0."""
+    """value, one number or one for each axis, as a tuple with one number for each axis. ArgumentError below 0."""
     if type(value) is int and 0 <= value < _LIMIT:  # as modules and most calls have it
         return (value,) * axes
     if type(value) is tuple and len(value) == axes == 2:
@@ -193,7 +193,9 @@ def paddings(name: str, padding: Any, weight: Tensor, stride: Any, dilation: Any
 
 
 def _of_parts(convolve: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
-    """A convolution of complex numbers: convolve(x, weight) of the parts of x, as one batch, and each of weight's."""
+    """A convolution of complex numbers, by convolve(x, weight) of real ones: the parts of x as one batch, with each
+    part of weight.
+    """
     wide = x.unsqueeze(0) if x.ndim < weight.ndim else x
     both = cat((wide.real, wide.imag), 0)
     (re_re, im_re), (re_im, im_im) = (convolve(both, part).chunk(2) for part in (weight.real, weight.imag))
@@ -204,7 +206,7 @@ def _of_parts(convolve: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> 
 
 
 def _all_complex(name: str, x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    """Whether x, weight and bias are complex: DTypeError unless they have one dtype then."""
+    """Whether x, weight and bias are complex. DTypeError if they are complex, but differ in dtype."""
     if x._dtype not in _COMPLEX or weight._dtype not in _COMPLEX:
         return False
     for other in (weight, bias):
@@ -219,8 +221,9 @@ def _entry(axes: int) -> Callable[[Any], Any]:
 
 
 def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
-    """conv1d(), conv2d() or conv3d(): run(name, axes, x, weight, bias, geometry), the geometry being what
-    geometry_of() takes."""
+    """conv1d(), conv2d() or conv3d(). It calls run(name, axes, x, weight, bias, geometry), where geometry has the
+    arguments of geometry_of().
+    """
     name = f"conv{axes}d"
 
     def function(
@@ -244,8 +247,9 @@ def convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
 
 
 def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) -> Any:
-    """conv_transpose1d(), conv_transpose2d() or conv_transpose3d(): run as of convolution(), and after it the sizes of
-    the result."""
+    """conv_transpose1d(), conv_transpose2d() or conv_transpose3d(). It calls run as convolution() does, with the sizes
+    of the result as a further argument.
+    """
     name = f"conv_transpose{axes}d"
 
     def function(
@@ -273,7 +277,7 @@ def transposed_convolution(axes: int, run: Callable[..., Tensor], about: str) ->
 def _transposed_sizes(
     name: str, x: Any, weight: Any, steps: Any, before: Any, dilations: Any, output_padding: Any
 ) -> tuple[list[int], list[int]]:
-    """The sizes of the result along the axes, and what a convolution of it would be padded with after them."""
+    """The sizes of the result along the axes, and the padding of a convolution that would lead back."""
     axes = len(steps)
     extra_sizes = per_axis(output_padding, axes, name, "output_padding")
     for i in range(axes):
@@ -295,7 +299,7 @@ def _transposed_sizes(
 def _over_planes(
     name: str, axes: int, x: Tensor, weight: Tensor, bias: Any, geometry: Any, size: list[int] | None = None
 ) -> Tensor:
-    """A convolution, or, with the sizes of its result, a transposed one."""
+    """A convolution, or a transposed one if the sizes of its result are passed."""
     kernel, alone = weight.unsqueeze(-2) if axes == 1 else weight, x.ndim == axes + 1
     planes, plan = _batched(x, axes, alone), geometry_of(*geometry)
     try:

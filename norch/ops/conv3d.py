@@ -20,7 +20,7 @@ from .view import slice_
 
 
 class _Geometry(NamedTuple):
-    """Of the three axes."""
+    """Strides, paddings and dilations of the three axes."""
 
     steps: Sequence[int]
     before: Sequence[int]  # zeros before and after each axis
@@ -29,7 +29,7 @@ class _Geometry(NamedTuple):
     groups: int
 
     def of_planes(self) -> tuple[int, ...]:
-        """That of the last two axes, as C takes it."""
+        """The geometry of the last two axes, as C takes it."""
         return geometry_of(self.steps[1:], self.before[1:], self.after[1:], self.dilations[1:], self.groups)
 
 
@@ -37,7 +37,9 @@ class _Geometry(NamedTuple):
 
 
 def _seen(x: Any, taps: int, geometry: _Geometry) -> Any:
-    """The parts of x (N, C, D, H, W) under a kernel of so many taps along the depth: (N, D', taps C, H, W)."""
+    """The parts of x (N, C, D, H, W) that a kernel covers which has `taps` positions along the depth: (N, D', taps C,
+    H, W).
+    """
     steps, before, after, dilations, groups = geometry
     batch, channels, depth, *sizes = x.shape
     count = _windows(depth + before[0] + after[0], taps, steps[0], dilations[0])
@@ -50,7 +52,7 @@ def _seen(x: Any, taps: int, geometry: _Geometry) -> Any:
 
 
 def _windows(size: int, taps: int, step: int, dilation: int) -> int:
-    """How many windows an axis of a padded size has."""
+    """The number of windows along an axis of a padded size."""
     if taps < 1 or step < 1 or dilation < 1:
         raise ArgumentError(f"conv: kernel size {taps}, stride {step} and dilation {dilation} must be positive")
     span = dilation * (taps - 1) + 1
@@ -77,7 +79,7 @@ def _as_planes(weight: Any) -> Any:
     depends_on=2,
 )
 def _conv(x: Any, weight: Any, bias: Any, geometry: _Geometry) -> Any:
-    """y (N, O, D', H', W') of x (N, C, D, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
+    """y (N, O, D', H', W') from x (N, C, D, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
     frames = _seen(x, weight.shape[2], geometry)
     planes = lib.norch_conv(frames.flatten(0, 1), _as_planes(weight), bias, geometry.of_planes())
     return planes.reshape(*frames.shape[:2], *planes.shape[1:]).transpose(1, 2).contiguous()
@@ -89,7 +91,9 @@ def _conv(x: Any, weight: Any, bias: Any, geometry: _Geometry) -> Any:
     depends_on=2,
 )
 def _conv_input(y: Any, weight: Any, geometry: _Geometry, size: Sequence[int]) -> Any:
-    """x (N, C, *size) of y and weight: what each tap adds along the depth, summed."""
+    """x (N, C, *size) from y and weight: the sum of the contributions of all positions of the kernel along the
+    depth.
+    """
     steps, before, _, dilations, groups = geometry
     batch, _, depth = y.shape[:3]
     fan_in, taps = weight.shape[1:3]
@@ -108,7 +112,7 @@ def _conv_input(y: Any, weight: Any, geometry: _Geometry, size: Sequence[int]) -
     grad_y=lambda g, x, geometry: _conv(x, g, None, geometry),
 )
 def _conv_weight(x: Any, y: Any, geometry: _Geometry, kernel: Sequence[int]) -> Any:
-    """weight (O, C / groups, *kernel) of x and y."""
+    """weight (O, C / groups, *kernel) from x and y."""
     frames = _seen(x, kernel[0], geometry).flatten(0, 1)
     planes = lib.norch_conv_weight(frames, _as_batch(y), geometry.of_planes(), kernel[1:], None)
     fan_in = x.shape[1] // geometry.groups
@@ -119,7 +123,7 @@ def _conv_weight(x: Any, y: Any, geometry: _Geometry, kernel: Sequence[int]) -> 
 
 
 def _volumes(name: str, x: Any, weight: Any, groups: Any, channels: int) -> Any:
-    """x with a batch axis; errors unless it has the channels that weight expects in so many groups."""
+    """x with a batch axis. ShapeError unless it has the channels that weight expects for this number of groups."""
     if int64(groups, f"{name}: groups") < 1:
         raise ShapeError(f"{name}: {groups} groups")
     channels_fit(name, 3, x, weight, groups, channels)

@@ -31,7 +31,7 @@ _Clone = derivative("clone", grad=lambda g: g, shares_grad=True)
 
 @method
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, C-ordered; the gradient passes through.
+    """A copy in C order. The gradient passes through it.
 
     >>> x = norch.ones(2)
     >>> norch.clone(x).add_(1), x
@@ -43,7 +43,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 
 def clone_for(x: Tensor, *values: Any) -> Tensor:
-    """clone(x), to write values to: of each sample its own where vmap batches one of these."""
+    """clone(x), to write values to. If vmap batches one of the values, each sample has its copy."""
     for value in values:
         if isinstance(value, BatchedBase):
             x = value.batched(x)
@@ -52,7 +52,7 @@ def clone_for(x: Tensor, *values: Any) -> Tensor:
 
 @method
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
-    """x itself when its elements lie in C order, else a clone.
+    """x, unchanged, if its elements lie in C order, else a clone.
 
     >>> norch.zeros(2, 3).T.contiguous().stride()
     (2, 1)
@@ -95,10 +95,10 @@ def to(
 ) -> Tensor:
     """x in another dtype, on another device, or like another tensor: to(norch.float64), to("cuda"), to(other).
 
-    Gives x itself when nothing differs, unless copy. The gradient goes back the same way, so what comes of a leaf is no
-    leaf. non_blocking: a copy from pinned memory (pin_memory()) to a device may still be under way on return, and
-    x must not be written to before norch.cuda.synchronize(); all other copies have been made. DeviceError when the
-    device is not there.
+    Returns x itself if nothing differs, unless copy is True. The gradient goes back the same way, so the result for a
+    leaf is no leaf. With non_blocking a copy from pinned memory (pin_memory()) to a device may still run when to()
+    returns; x must not be written to before norch.cuda.synchronize(). All other copies have finished. DeviceError if
+    the device is not there.
 
     >>> norch.ones(2, requires_grad=True).to(norch.float64)
     tensor([1., 1.], dtype=norch.float64, grad_fn=<CastBackward>)
@@ -196,7 +196,7 @@ def zero_(x: Tensor) -> Tensor:
 @takes_out
 @policy("widest -")
 def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """The tensors joined along dim (NumPy's name: axis); all other sizes must agree, and dtypes are promoted.
+    """Joins tensors along dim (NumPy's name: axis). All other sizes must agree. Dtypes are promoted.
 
     >>> norch.cat([norch.zeros(1), norch.ones(2)])
     tensor([0., 1., 1.])
@@ -227,7 +227,7 @@ _Cat = derivative("cat", (), backward=_cat_grad, shares_grad=True)
 @takes_out
 @policy("widest -")
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: int | None = None) -> Tensor:
-    """Tensors of the same shape, joined along a new axis dim (NumPy's name: axis).
+    """Joins tensors of the same shape along a new axis dim (NumPy's name: axis).
 
     >>> norch.stack((norch.tensor([1, 2]), norch.tensor([3, 4])))
     tensor([[1, 2],
@@ -248,8 +248,7 @@ _Stack = derivative("stack", (), backward=_stack_grad, saves=("metas", "dim"), s
 
 
 def padded(x: Tensor, before: Sequence[int], after: Sequence[int], value: float) -> Tensor:
-    """A copy of x with so many elements of a value added at the ends of each of its last axes; negative numbers remove
-    elements."""
+    """A copy of x with elements of one value added at the ends of its last axes. Negative numbers remove elements."""
     inner, first, last = x, before, after
     if min((*before, *after), default=0) < 0:
         for dim, (low, high) in enumerate(zip(before, after), x.ndim - len(before)):
@@ -259,7 +258,7 @@ def padded(x: Tensor, before: Sequence[int], after: Sequence[int], value: float)
 
 
 def _pad_grad(g: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
-    """Added elements have no gradient; that of removed ones is 0."""
+    """The gradient of padded(): added elements have none, removed elements have 0."""
     return padded(g, [-n for n in before], [-n for n in after], 0)
 
 
@@ -271,7 +270,7 @@ _NAMES_OF_OPERANDS = {"tensor1", "tensor2", "tensor", "other", "scalar", "scalar
 
 
 def result_type(*operands: Operand, **named: Any) -> DType:
-    """The dtype of the result of an operation on two tensors or numbers, whatever the names of the arguments.
+    """The dtype of the result of an operation on two tensors or numbers. The arguments may have any names.
 
     >>> norch.result_type(norch.ones(2, dtype=norch.float16), 1.5)
     norch.float16
@@ -300,7 +299,7 @@ def is_floating_point(input: Tensor) -> bool:
 
 @method
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """In the dtype of other.
+    """The tensor in the dtype of other.
 
     >>> norch.tensor([1, 2]).type_as(norch.ones(1))
     tensor([1., 2.])
@@ -336,7 +335,7 @@ METHODS.update({name: _to_dtype(name, dtype) for name, dtype in _DTYPE_OF.items(
 
 @method
 def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """On the CPU; itself if it is there.
+    """The tensor on the CPU; the tensor itself if it is there.
 
     >>> norch.ones(2).cpu().device
     device(type='cpu')
@@ -347,7 +346,7 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 
 @method
 def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """On a CUDA device, the current one unless another is named; itself if it is there. See to().
+    """The tensor on a CUDA device, by default the current one; the tensor itself if it is there. See to().
 
     >>> norch.ones(2).cuda().device  # doctest: +SKIP
     device(type='cuda', index=0)
@@ -359,8 +358,9 @@ def cuda(self: Tensor, device: DeviceLike = None, non_blocking: bool = False, me
 @method
 def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
     """A copy in page-locked memory of the host, from which to(device, non_blocking=True) copies to a CUDA device in the
-    background. This tensor itself where it is pinned already, or where there is no CUDA device. DeviceError for a
-    tensor that is not on the CPU."""
+    background. Returns the tensor itself if it is pinned, or if there is no CUDA device. DeviceError for a tensor that
+    is not on the CPU.
+    """
     if not self.is_cpu or (not is_pinned(self) and cuda_device_count()):
         return lib.norch_pin(self, device_code(device or "cuda"))
     return self
@@ -368,8 +368,10 @@ def pin_memory(self: Tensor, device: DeviceLike = None) -> Tensor:
 
 @method
 def record_stream(self: Any, s: Any) -> None:
-    """Notes that the stream s (norch.cuda.Stream) uses this tensor, which was made in another one. When the tensor is
-    freed, its memory is reused only after the work that s has by then is done. DeviceError on the CPU."""
+    """Says that the stream s (norch.cuda.Stream) uses this tensor, which was allocated in another stream. After the
+    tensor is freed, its memory is reused only when s has finished the work that it has at that time. DeviceError on the
+    CPU.
+    """
     number = getattr(s, "stream_id", None)
     if number is None:
         raise TypeError(f"record_stream: expected a norch.cuda.Stream, not {type(s).__name__}")
@@ -378,7 +380,7 @@ def record_stream(self: Any, s: Any) -> None:
 
 @method
 def is_pinned(self: Tensor, device: DeviceLike = None) -> bool:
-    """Whether its memory is that of pin_memory().
+    """Whether pin_memory() allocated its memory.
 
     >>> norch.ones(2).is_pinned()
     False

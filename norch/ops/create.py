@@ -1,6 +1,6 @@
 """Tensors made by a rule: constants, ranges, the identity, the indices of triangles. values.py makes tensors from data.
 
-The elements are computed on the given device, or on the default device.
+The elements are computed on the device that the call names, or on the default device.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from .view import sizes
 
 
 def dtype_or_default(dtype: DTypeLike) -> DType:
-    """The dtype of an option, where None means the default float dtype."""
+    """The dtype of an option: the default float dtype for None."""
     return get_default_dtype() if dtype is None else dtype_named(dtype)
 
 
 def options_like(
     name: str, x: Tensor, dtype: DType | None, device: DeviceLike, memory_format: Any
 ) -> tuple[DType, Any]:
-    """The dtype and the device of a tensor like x unless given, after the checks of a function name_like()."""
+    """The dtype and the device of a function name_like(), by default those of x, after checks of its arguments."""
     if memory_format is not None:
         check_format(memory_format, name)
     if not isinstance(x, Handle):
@@ -55,8 +55,9 @@ def options_like(
 
 
 def number_of(value: Operand, name: str, may_require_grad: bool = False) -> Any:
-    """A number, a 0-d tensor or a NumPy scalar as a bool, an int, a float or a complex; TypeError for others, and for
-    a tensor whose gradient would be lost."""
+    """A number, a 0-d tensor or a NumPy scalar as a bool, an int, a float or a complex. TypeError for other values, and
+    for a tensor whose gradient would be lost.
+    """
     if isinstance(value, (bool, int, complex)):
         return value
     if isinstance(value, float):
@@ -94,7 +95,7 @@ def _is_finite(value: Any) -> bool:
 def empty(
     *shape: Any, size: Any = None, dtype: DType | None = None, device: DeviceLike = None, memory_format: Any = None
 ) -> Tensor:
-    """A tensor of undefined elements: whatever the memory held.
+    """A tensor whose elements are undefined: they are what the memory contained.
 
     >>> norch.empty(2, 3).shape
     norch.Size([2, 3])
@@ -106,7 +107,7 @@ def empty(
 
 @makes(out=False)
 def empty_strided(size: Any, stride: Any, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """A tensor of undefined elements with the given strides, which must not be negative.
+    """A tensor with these strides, whose elements are undefined. ArgumentError for negative strides.
 
     >>> norch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
@@ -123,7 +124,8 @@ def empty_strided(size: Any, stride: Any, *, dtype: DType | None = None, device:
 
 @makes
 def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = None, device: DeviceLike = None) -> Tensor:
-    """A tensor of one value. Its dtype follows the value unless given: int64 for an integer, bool for a bool.
+    """A tensor with all elements equal to fill_value. By default the dtype follows the value: int64 for an integer,
+    bool for a bool, the default dtype for a float.
 
     >>> norch.full((2, 2), 7)
     tensor([[7, 7],
@@ -144,7 +146,7 @@ def full(size: Any, fill_value: Operand, *, dtype: DTypeLike = None, device: Dev
 
 @makes(out=False)
 def scalar_tensor(s: float, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """A number as a 0-d tensor, of the default dtype unless given.
+    """A number as a 0-d tensor, by default of the default dtype.
 
     >>> norch.scalar_tensor(2)
     tensor(2.)
@@ -176,9 +178,8 @@ def full_like(
     device: DeviceLike = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """fill_value in the shape and dtype of input, on its device, with its strides where input is dense in memory.
-
-    memory_format=contiguous_format gives C order instead, here and in the other functions of this form.
+    """A tensor of fill_value with the shape, dtype and device of input. It has the strides of input if input is dense
+    in memory. With memory_format=contiguous_format, this function and the other ..._like() functions use C order.
 
     >>> norch.full_like(norch.ones(2, 3).T, 7.0).stride()
     (1, 3)
@@ -234,7 +235,7 @@ zeros_like, ones_like = _filled_like("zeros_like", 0, "Zeros"), _filled_like("on
 def empty_like(
     input: Tensor, *, dtype: DType | None = None, device: DeviceLike = None, memory_format: Any = None
 ) -> Tensor:
-    """Undefined elements in the shape and dtype of input, on its device.
+    """A tensor with the shape, dtype and device of input, whose elements are undefined.
 
     >>> norch.empty_like(norch.ones(2, 3)).shape
     norch.Size([2, 3])
@@ -263,7 +264,8 @@ def arange(
     dtype: DType | None = None,
     device: DeviceLike = None,
 ) -> Tensor:
-    """start, start + step ... up to end, which is excluded. int64 where all three are integers, else the default dtype.
+    """start, start + step, ... up to end, which is excluded. The default dtype is int64 if all three are integers, else
+    the default float dtype.
 
     >>> norch.arange(1, 7, 2)
     tensor([1, 3, 5])
@@ -300,9 +302,8 @@ def arange(
 def _evenly_spaced(
     name: str, start: Operand, end: Operand, steps: int, dtype: Any, device: Any, base: Any = None
 ) -> Tensor:
-    """steps numbers from start to end, or base to their power, in the given dtype.
-
-    They are computed from each end to the middle, in double precision, so that both ends are exact.
+    """steps numbers from start to end, or base to the power of these, in dtype. They are computed from each end to the
+    middle, in double precision, so that both ends are exact.
     """
     first, last = number_of(start, name, True), number_of(end, name, True)  # as in PyTorch
     kinds = {float, type(first), type(last)}
@@ -333,7 +334,7 @@ def _even_complex(start: complex, end: complex, steps: int) -> Tensor:
 
 
 def _even_integers(name: str, start: Any, end: Any, steps: int, wanted: DType, base: Any) -> Tensor:
-    """The numbers without their fractions. Both ends, and base to their power, must fit the dtype."""
+    """The numbers without their fractions. The dtype must have both ends, or base to their power."""
     if not (_is_finite(start) and _is_finite(end)):
         raise ArgumentError(f"{name}: integers from {start} to {end}")
     start, end = int(start), int(end)
@@ -387,7 +388,7 @@ def logspace(
 
 @makes
 def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """An (n, m) matrix with ones on its diagonal; m is n unless given.
+    """An (n, m) matrix with ones on its diagonal and zeros elsewhere. m is n by default.
 
     >>> norch.eye(2)
     tensor([[1., 0.],
@@ -402,7 +403,7 @@ def eye(n: int, m: int | None = None, *, dtype: DType | None = None, device: Dev
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: DType | None = norch_int64, device: DeviceLike = None
 ) -> Tensor:
-    """Rows and columns, (2, N), of the lower triangle of a (row, col) matrix, row by row.
+    """The rows and columns (2, N) of the elements of the lower triangle of a (row, col) matrix, row by row.
 
     >>> norch.tril_indices(2, 2)
     tensor([[0, 1, 1],
@@ -417,7 +418,7 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: DType | None = norch_int64, device: DeviceLike = None
 ) -> Tensor:
-    """Rows and columns, (2, N), of the upper triangle of a (row, col) matrix, row by row.
+    """The rows and columns (2, N) of the elements of the upper triangle of a (row, col) matrix, row by row.
 
     >>> norch.triu_indices(2, 2)
     tensor([[0, 0, 1],
@@ -439,7 +440,7 @@ def _offset(name: str, row: int, col: int, offset: int) -> int:
 
 
 def _triangle_size(row: int, col: int, offset: int) -> int:
-    """How many elements the lower triangle of a (row, col) matrix has."""
+    """The number of elements in the lower triangle of a (row, col) matrix."""
     first = min(max(-offset, 0), row)  # the first row that has one, and the first that is whole
     whole = min(max(col - offset - 1, first), row)
     return (whole - first) * (first + whole + 2 * offset + 1) // 2 + (row - whole) * col

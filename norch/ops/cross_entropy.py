@@ -1,5 +1,5 @@
-"""The cross-entropy of logits (N, C) or (C) with class indices: one call (csrc/ops/cross_entropy.c), which keeps two
-numbers a row instead of all log-probabilities, and one for its gradient.
+"""The cross-entropy of logits (N, C) or (C) with class indices. One call (csrc/ops/cross_entropy.c) computes it, and
+stores two numbers for each row instead of all log-probabilities; another computes its gradient.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _FLOAT32, _FLOAT64 = constants["FLOAT32"], constants["FLOAT64"]
 class _Kept(TensorHolder):
     """What the gradient needs besides the logits.
 
-    target     class indices (N) or (), int64; ignored: the one that does not count
-    log_sums   (N, 2): of each row the largest element, and the logarithm of the sum of exp(x - that)
-    count      how many count, where the reduction is "mean", else None
+    target     class indices (N) or (), int64
+    ignored    the class index that does not count
+    log_sums   (N, 2): the largest element x of each row, and the logarithm of the sum of exp(. - x)
+    count      the number of rows that count if the reduction is "mean", else None
     """
 
     __slots__ = ("count", "ignored", "log_sums", "reduction", "smoothing", "target")
@@ -44,14 +45,14 @@ class _Kept(TensorHolder):
 
 
 def cross_entropy(x: Tensor, target: Tensor, ignored: int, reduction: str, smoothing: float) -> Tensor:
-    """The losses of the rows of x, (N, C) or (C) of floats, with targets (N) or (), int64; reduced."""
+    """The losses of the rows of x, floats (N, C) or (C), with targets (N) or (), int64, reduced."""
     kept = _Kept(x, target, ignored, reduction, smoothing)
     out = lib.norch_cross_entropy(x, target, kept.log_sums, kept.count, ignored, reduction != "none", smoothing)
     return outlive_writes(record(_CrossEntropy, out, (x,), (kept,)), x)  # PyTorch saves the logarithms of softmax
 
 
 def _composed(x: Tensor, kept: _Kept) -> Tensor:
-    """The same of recorded operations."""
+    """cross_entropy() as recorded operations."""
     log_probabilities = log_softmax(x, x.ndim - 1)
     hard, count = nll(log_probabilities, Targets(kept.target, kept.ignored, None, kept.reduction))
     if not kept.smoothing:
@@ -64,7 +65,7 @@ def _composed(x: Tensor, kept: _Kept) -> Tensor:
 
 
 def _backward(g: Handle, x: Tensor, kept: _Kept) -> Tensor:
-    """(softmax(x) - what the target is made of) g."""
+    """The gradient of x: (softmax(x) - the target as probabilities) g."""
     if mode.enabled:
         return formula_gradients(_composed, g, (x,), (True,), kept)[0]
     return lib.norch_cross_entropy_backward(g, x, kept.target, kept.log_sums, kept.count, kept.ignored, kept.smoothing)

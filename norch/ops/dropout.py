@@ -1,5 +1,5 @@
-"""Dropout (Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014): one call that
-draws and multiplies (csrc/ops/random.c), and one for its gradient.
+"""Dropout (Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting", 2014). One call
+draws and multiplies (csrc/ops/random.c), another computes the gradient.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ masked_scale: Any = function_op(
 
 
 def dropped(x: Tensor, p: float) -> Tensor:
-    """x, of floats, with elements zeroed with probability p, and the others multiplied by 1 / (1 - p)."""
+    """x, of floats, with each element zeroed with probability p, and the others multiplied by 1 / (1 - p)."""
     scale = 1.0 / (1.0 - p)
     mask = lib.norch_empty(lib.norch_shape(x), constants["BOOL"], (x._device_type, x._device_index))
     out = lib.norch_dropout(state_of(None), x, p, scale, mask)

@@ -55,7 +55,7 @@ _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
 def getitem(x: Tensor, index: Index) -> Tensor:
-    """x[index]: a view for integers, slices, ... and None, else a new tensor. Raises BoundsError."""
+    """x[index]: a view if index has only integers, slices, ... and None, else a new tensor. Raises BoundsError."""
     view = lib.norch_region(x, index)
     if view is not None:
         return record_view(Region, view, x, region, (index,))
@@ -82,7 +82,7 @@ def region(x: Tensor, index: Any) -> Tensor:
 
 
 def setitem(x: Tensor, index: Index, value: Operand) -> None:
-    """x[index] = value, which is broadcast and cast. Raises BoundsError, ShapeError."""
+    """x[index] = value. value is broadcast and cast. Raises BoundsError, ShapeError."""
     if type(index) is list:
         index = _unlisted(index)
     view = lib.norch_region(x, index)
@@ -128,7 +128,7 @@ def _fill_where(x: Any, mask: Any, value: Any) -> None:
 
 
 def _unlisted(index: list[Any]) -> Any:
-    """A list of slices, None, ... or tensors with axes stands for a tuple, as in PyTorch."""
+    """A list that contains slices, None, ... or tensors with axes means a tuple, as in PyTorch."""
     if any(type(part) in _BASIC and type(part) is not int or getattr(part, "ndim", 0) for part in index):
         return tuple(index)
     return index
@@ -221,10 +221,10 @@ def _axes_of(part: Any) -> int:
 
 
 def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
-    """(a view of x by the basic parts of index, the AdvancedIndex into that view by the others or None).
+    """(a view of x by the basic parts of index, the AdvancedIndex into that view by the other parts, or None).
 
-    The dimensions that index tensors are broadcast to replace the axes that they take, if these are adjacent in the
-    view; else they come first. Integers are no index tensors here, as in PyTorch: for NumPy they are.
+    The dimensions to which the index tensors broadcast replace the axes that they take, if these are adjacent in the
+    view; otherwise they come first. Integers are not index tensors here, as in PyTorch; in NumPy they are.
     """
     parts = [_part(part) for part in (index if type(index) is tuple else (index,))]
     wide = [_axes_of(part) for part in parts]
@@ -263,8 +263,9 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
 
 
 def _index_tensors(x: Tensor, part: Any, axis: int) -> tuple[Any, ...]:
-    """What a part of an index takes from each axis of x, beginning with this one: a tensor of int64 for each. A bool
-    takes one element, or none, of an axis of size 1 that the view has for it."""
+    """The int64 index tensors of a part of an index, one for each axis of x that it takes, beginning with this axis. A
+    bool takes one or no element of an axis of size 1, which the view has for it.
+    """
     if type(part) is bool:
         return (_listed([0] * part),)
     if part._dtype != _BOOL:
@@ -275,7 +276,7 @@ def _index_tensors(x: Tensor, part: Any, axis: int) -> tuple[Any, ...]:
 
 @method
 def index_put_(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """x[indices] = values, or += with accumulate (equal indices then add up); indices: a tuple of tensors or None."""
+    """x[indices] = values, or += with accumulate, where equal indices add up. indices is a tuple of tensors or None."""
     view, at = _places(x, indices)
     values = to_device_of(as_operand(values, "index_put_"), x)
     index_write(view, at, values, PUT_ADD if flag(accumulate, "index_put_: accumulate") else PUT)
@@ -283,7 +284,7 @@ def index_put_(x: Tensor, indices: Any, values: Tensor, accumulate: bool = False
 
 
 def _places(x: Tensor, indices: Any) -> tuple[Any, Any]:
-    """A view of x, and its elements that indices name."""
+    """A view of x, and the elements of it that indices name."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put_: indices are a tuple of tensors, not {type(indices).__name__}")
     view, at = _resolve(x, tuple([_ALL if part is None else part for part in indices]))
@@ -293,7 +294,7 @@ def _places(x: Tensor, indices: Any) -> tuple[Any, Any]:
 @method
 @policy("- widest")
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy of input with values at the given indices: index_put_() into a copy.
+    """A copy of input with values at these indices: index_put_() into a copy.
 
     >>> norch.index_put(norch.zeros(3), (norch.tensor([0, 2]),), norch.tensor([5.0, 6.0]))
     tensor([5., 0., 6.])

@@ -41,21 +41,21 @@ _IN_BRACKETS = (_GET, PUT, PUT_ADD)
 
 
 def check_index(index: Tensor, name: str) -> Tensor:
-    """index, which must be a tensor: TypeError otherwise."""
+    """index. TypeError unless it is a tensor."""
     if not isinstance(index, Handle):
         raise TypeError(f"{name}: the index must be a tensor, not {type(index).__name__}")
     return index
 
 
 def values_for(x: Tensor, value: Operand, name: str) -> Tensor:
-    """The values of a write into x, in the dtype of x; numbers must fit it."""
+    """The values of a write into x, in the dtype of x. Numbers must fit that dtype."""
     values = kernel_operand(value, name)
     check_scalar(values, x, name)
     return to_device_of(cast(values, x.dtype), x)
 
 
 def source_for(x: Tensor, src: Operand, name: str) -> Tensor:
-    """values_for(), but a tensor keeps its dtype, which must be that of x."""
+    """values_for(). DTypeError for a tensor of another dtype than x."""
     return to_device_of(src, x) if isinstance(src, Handle) else values_for(x, src, name)
 
 
@@ -65,7 +65,9 @@ def to_device_of(value: Tensor, x: Tensor) -> Tensor:
 
 
 def on_common_device(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, where one is a number on the CPU on the device of the other: for what reshapes before it computes."""
+    """Both values; a number on the CPU is moved to the device of the other. Functions call this that reshape before
+    they compute.
+    """
     return to_device_of(a, b), to_device_of(b, a)
 
 
@@ -75,8 +77,8 @@ def on_common_device(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 class AdvancedIndex(TensorHolder):
     """Elements of a tensor, named by one index tensor for each of some axes.
 
-    The result has the dimensions that the indices are broadcast to after the first `lead` of the axes that no index
-    takes. named: the axes as error messages call them, unless they are the same.
+    The result has first `lead` axes that no index takes, then the dimensions to which the indices broadcast, then the
+    other axes. named is axes as error messages call them, if that differs.
     """
 
     __slots__ = ("axes", "indices", "lead", "named")
@@ -89,7 +91,9 @@ class AdvancedIndex(TensorHolder):
         self.named = axes if named is None else named
 
     def on_device_of(self, x: Tensor, kind: int) -> tuple[Tensor, ...]:
-        """The indices on the device of x: those on the CPU go with any in ``x[...]``, as PyTorch has it."""
+        """The index with its tensors on the device of x: as in PyTorch, index tensors on the CPU can index any
+        tensor.
+        """
         if not x._device_type or kind not in _IN_BRACKETS:
             return self.indices
         return tuple(to(index, x.device) if index.is_cpu else index for index in self.indices)
@@ -107,7 +111,9 @@ FIRST_AXES = tuple(range(64))
 
 
 class MaskIndex(AdvancedIndex):
-    """The elements where a mask of the shape of the tensor holds: keeps the mask, and computes indices at each use."""
+    """The elements of a tensor where a mask of the same shape is True. It stores the mask, and computes indices at each
+    use.
+    """
 
     __slots__ = ("mask",)
     gradient_kind = PUT
@@ -179,7 +185,7 @@ def result_of_write(out: Tensor, node: Any, in_place: bool) -> Tensor:
 
 
 def _index_fill_grad(g: Any, needs_input_grad: tuple[bool, bool], index: AdvancedIndex) -> tuple[Any, Any]:
-    """One value for all elements, each of which counts once, however often it is named."""
+    """The gradient of the value that index_fill() writes. An element counts once, however often it is named."""
     filled = index_write(g.new_zeros(g.shape, dtype=bool_), index, g.new_ones((), dtype=bool_))
     needs_x, needs_value = needs_input_grad
     return g.masked_fill(filled, 0) if needs_x else None, g.where(filled, 0).sum() if needs_value else None
@@ -223,13 +229,13 @@ def along_axis(x: Tensor, dim: Any, index: Tensor, name: str) -> tuple[Any, Adva
 
 
 def without_axis(out: Tensor, x: Tensor) -> Tensor:
-    """A result for what along_axis() gave of x: of a number a number again."""
+    """A result for the x of along_axis(); a number if x was one."""
     return out if x.ndim else out.view(())
 
 
 @method(numpy=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The parts of x at the given indices (1-d) of an axis, in their order.
+    """The parts of x along dim at these indices (1-d), in their order.
 
     >>> norch.index_select(norch.arange(4), 0, norch.tensor([2, 0]))
     tensor([2, 0])
@@ -284,7 +290,7 @@ _index_add, _index_add_ = _write_along("index_add", KINDS["ADD"], "")
 
 @method(out=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """A copy of x with alpha times the parts of source added to the parts at the given indices (1-d) of an axis.
+    """A copy of x in which alpha times the parts of source are added to the parts along dim at these indices (1-d).
 
     >>> norch.index_add(norch.zeros(3), 0, norch.tensor([1, 1]), norch.tensor([5.0, 6.0]))
     tensor([ 0., 11.,  0.])
@@ -319,7 +325,7 @@ def _scalar_of(value: Operand, x: Tensor, name: str) -> Tensor:
 
 @method
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
-    """A copy of x whose parts at the given indices (1-d) of an axis are value, a number or a 0-d tensor.
+    """A copy of x in which the parts along dim at these indices (1-d) are value, a number or a 0-d tensor.
 
     >>> norch.index_fill(norch.zeros(3), 0, norch.tensor([0, -1]), 5)
     tensor([5., 0., 5.])
@@ -338,7 +344,7 @@ def index_fill_(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 @method(out=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements of the flattened x at the given indices, in the shape of index.
+    """The elements of the flattened x at these indices, in the shape of index.
 
     >>> norch.take(norch.tensor([[1, 2], [3, 4]]), norch.tensor([0, -1]))
     tensor([1, 4])
@@ -349,7 +355,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 @method(moves=True)
 def put_(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Writes source into x, as if it were flat, at the given indices; with accumulate it is added there."""
+    """Writes source into the flattened x at these indices, or with accumulate adds it there."""
     return _put(x, index, source, accumulate, True)
 
 
@@ -395,7 +401,7 @@ def _mask(mask: Tensor, name: str) -> Tensor:
 
 @method(moves=True)
 def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """value, a number or a 0-d tensor, where mask (bool) holds, x elsewhere; x and mask broadcast.
+    """value, a number or a 0-d tensor, where mask (bool) is True, and x elsewhere. x and mask broadcast.
 
     >>> norch.masked_fill(norch.tensor([1, 2, 3]), norch.tensor([False, True, False]), 0)
     tensor([1, 0, 3])
@@ -405,7 +411,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
 
 
 def _fill_value(value: Operand, x: Tensor, name: str) -> Tensor:
-    """_scalar_of(), without a cast of a Python float among floats: where() promotes it as a number."""
+    """_scalar_of(). A Python float among floats is not cast, because where() promotes it as a number."""
     if type(value) is float and x.dtype.is_floating_point:
         return kernel_operand(value, name)
     return _scalar_of(value, x, name)
@@ -413,7 +419,7 @@ def _fill_value(value: Operand, x: Tensor, name: str) -> Tensor:
 
 @method
 def masked_fill_(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
-    """Sets x to value, a number or a 0-d tensor, where mask (bool, broadcast to x) holds."""
+    """Sets x to value, a number or a 0-d tensor, where mask is True. mask is bool and broadcasts to x."""
     mask, value = _mask(mask, "masked_fill_"), _fill_value(value, x, "masked_fill_")
     check_writable(x, "masked_fill_", value)
     node = record_write(_MaskedFill, x, value, mask)
@@ -437,7 +443,7 @@ _MaskedFill = write_derivative(
 
 @method(moves=True, out=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements of x where mask (bool) holds, in one axis; x and mask broadcast.
+    """The elements of x where mask (bool) is True, as a vector. x and mask broadcast.
 
     >>> x = norch.tensor([1, 2, 3])
     >>> norch.masked_select(x, x > 1)
@@ -460,7 +466,8 @@ def index_of_mask(mask: Any) -> AdvancedIndex:
 
 @method(moves=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy of x (broadcast with mask) in which the first elements of source replace those where mask (bool) holds.
+    """A copy of x in which the first elements of source replace, in order, the elements where mask (bool) is True. x
+    broadcasts with mask.
 
     >>> mask = norch.tensor([True, False, True])
     >>> norch.masked_scatter(norch.zeros(3), mask, norch.tensor([5.0, 6.0]))
@@ -474,7 +481,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @method
 def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Writes the first elements of source where mask (bool, broadcast to x) holds, in order."""
+    """Writes the first elements of source, in order, where mask is True. mask is bool and broadcasts to x."""
     mask, source = _mask(mask, "masked_scatter_"), as_operand(source, "masked_scatter_")
     if lib.norch_shape(mask) != lib.norch_shape(x):
         mask = mask.expand(x.shape)
@@ -533,7 +540,9 @@ def embedding_rows(table: Tensor, index: Tensor, padding: int | None, by_frequen
 
 
 def _embedding_grad(g: Tensor, table_meta: Tensor, index: Tensor, padding: int | None, by_frequency: bool) -> Tensor:
-    """padding: the row that gets no gradient, or None. by_frequency: the readers of a row share its gradient."""
+    """The gradient of the table. padding is the row that gets no gradient, or None. With by_frequency, each gradient of
+    a row is divided by the number of times that the row was read.
+    """
     if padding is not None:
         g = g.masked_fill((index == padding).unsqueeze(-1), 0)
     if by_frequency:

@@ -1,4 +1,4 @@
-"""Parts of losses whose own derivative is simpler, or more exact, than that of the composed operations."""
+"""Parts of losses that have a derivative which is simpler, or more exact, than that of composed operations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def _spread(x: Tensor) -> Tensor:
     grad_target=lambda g, x: -g / _spread(x),
 )
 def _slope_of_probability(x: Tensor, target: Tensor) -> Tensor:
-    """(x - target) / (x (1 - x)). With the product clamped, its derivative is that of the quotient, as in PyTorch."""
+    """(x - target) / (x (1 - x)), with the product clamped. As in PyTorch, its derivative is that of the quotient
+    without the clamp.
+    """
     return (x - target) / _spread(x)
 
 

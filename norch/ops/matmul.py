@@ -22,10 +22,9 @@ _NO_EPILOGUE = -1  # what norch_linear applies to the product: the opcode of a U
 
 @method(out=True)
 def matmul(input: Operand, other: Operand) -> Tensor:  # PyTorch's name
-    """The matrix product by NumPy's rules: vectors, matrices, and batches that broadcast.
-
-    Shapes (..., M, K) and (..., K, N) give (..., M, N); a vector stands for one row on the left, one column on the
-    right. ShapeError when the inner sizes differ.
+    """The matrix product by NumPy's rules for vectors, matrices and batches. Shapes (..., M, K) and (..., K, N) give
+    (..., M, N), and the batches broadcast. A vector counts as one row on the left, one column on the right. ShapeError
+    if the inner sizes differ.
 
     >>> norch.ones(2, 3) @ norch.ones(3)
     tensor([3., 3.])
@@ -35,7 +34,7 @@ def matmul(input: Operand, other: Operand) -> Tensor:  # PyTorch's name
 
 @policy("lower")
 def product(a: Tensor, b: Tensor, transpose_a: bool = False, transpose_b: bool = False) -> Tensor:
-    """a @ b, the last two axes of either exchanged first: without a copy, and without a view of its own."""
+    """a @ b, with the last two axes of a or b exchanged first, without a copy or a view."""
     if mode.casting and (out := in_autocast(product, a, b, transpose_a, transpose_b)) is not None:
         return out
     out = lib.norch_matmul(a, b, transpose_a, transpose_b)
@@ -121,9 +120,8 @@ _TransposedVectorMatmul = derivative("matmul", ("a", "b"), grad_a=_grad_of_left,
 
 @policy("lower")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias in one pass: input (..., K), weight (N, K), bias (N) give (..., N).
-
-    A weight (K), with a bias (), gives (...). Other biases broadcast to the result. ShapeError for other shapes.
+    """input @ weight.T + bias in one pass: input (..., K), weight (N, K) and bias (N) give (..., N). A weight (K), with
+    a bias (), gives (...). Other biases broadcast to the result. ShapeError for other shapes.
 
     >>> norch.nn.functional.linear(norch.ones(2, 3), norch.ones(4, 3)).shape
     norch.Size([2, 4])
@@ -143,7 +141,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _linear_of_other_shapes(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor | None:
-    """linear() with a vector for a weight, or a bias that broadcasts; None for other shapes."""
+    """linear() with a vector as weight, or a bias that broadcasts; None for other shapes."""
     if weight.ndim != 1 and (bias is None or bias.shape == weight.shape[:1]):
         return None
     sums = product(x, weight) if weight.ndim == 1 else linear(x, weight)
@@ -231,7 +229,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 @method(out=True)
 @policy("off lower")
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """A matrix (M, K) times a vector (K): a vector (M). ShapeError for other shapes.
+    """The product of a matrix (M, K) and a vector (K): a vector (M). ShapeError for other shapes.
 
     >>> norch.mv(norch.tensor([[1, 2], [3, 4]]), norch.tensor([1, 1]))
     tensor([3, 7])
@@ -244,7 +242,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 @method(out=True)
 @policy("off widest")
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors of the same size, ShapeError otherwise: a 0-d tensor.
+    """The sum of the products of two vectors, as a 0-d tensor. ShapeError if their sizes differ.
 
     >>> norch.dot(norch.tensor([1, 2]), norch.tensor([3, 4]))
     tensor(11)
@@ -257,7 +255,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
 @method(out=True)
 @policy("off widest")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The sum of conj(input) * other over two vectors: dot() with input conjugated.
+    """The sum of conj(input) * other over two vectors, as a 0-d tensor. ShapeError if their sizes differ.
 
     >>> norch.vdot(norch.tensor([1j]), norch.tensor([1j]))
     tensor(1.+0.j)

@@ -1,4 +1,4 @@
-"""Methods of Tensor that make others, of its dtype and on its device unless given: new_zeros() and the like."""
+"""Methods of Tensor that make tensors, by default with its dtype and on its device: new_zeros() and others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _options_of(x: Tensor, more: dict[str, Any]) -> dict[str, Any]:
 
 @method
 def new(self: Any, *data: Any, size: Any = ()) -> Tensor:
-    """Tensor(*data), of sizes or values, in this dtype and on this device: the older new_tensor().
+    """Tensor(*data), from sizes or values, in this dtype and on this device: an older form of new_tensor().
 
     >>> norch.ones(2).new([5, 6])
     tensor([5., 6.])
@@ -33,7 +33,7 @@ def new(self: Any, *data: Any, size: Any = ()) -> Tensor:
 
 @method
 def new_tensor(self: Tensor, data: Any, **more: Any) -> Tensor:
-    """The values in data, in this dtype and on this device; see norch.tensor.
+    """The values in data, in this dtype and on this device. See norch.tensor.
 
     >>> norch.ones(2).new_tensor([5, 6])
     tensor([5., 6.])
@@ -63,7 +63,7 @@ new_zeros, new_ones = _new(zeros, "Zeros", 0), _new(ones, "Ones", 1)
 
 @method(moves=True)
 def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
-    """fill_value in the given shape, in this dtype and on this device unless given.
+    """A tensor of this shape with all elements equal to fill_value, by default in this dtype and on this device.
 
     >>> norch.ones(2).new_full((3,), 7)
     tensor([7., 7., 7.])
@@ -77,7 +77,7 @@ def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
 
 @method
 def new_empty_strided(self: Tensor, size: Any, stride: Any, **more: Any) -> Tensor:
-    """Undefined elements in the given shape and strides, in this dtype and on this device unless given.
+    """A tensor of this shape and these strides with undefined elements, by default in this dtype and on this device.
 
     >>> norch.ones(2).new_empty_strided((2, 3), (1, 2)).stride()
     (1, 2)

@@ -18,7 +18,7 @@ _FLOAT32, _FLOAT64 = constants["FLOAT32"], constants["FLOAT64"]
 
 
 class Targets(TensorHolder):
-    """Class indices (N, ...) or (), int64, for (N, C, ...) or (C), and how their losses are reduced.
+    """Class indices (N, ...) or (), int64, for an input (N, C, ...) or (C), and the reduction of their losses.
 
     ignored     the index that does not count
     weight      a number for each class, or None
@@ -44,8 +44,9 @@ def count_for(x: Any, reduction: str) -> Any:
 
 
 def nll(x: Tensor, targets: Targets) -> tuple[Tensor, Any]:
-    """-x at the targets, times their weights, reduced: 0-d, or for "none" (N, ...), 0 where a target is ignored; and
-    what a mean divides by."""
+    """(loss, divisor): -x at the targets, times their weights, reduced to a 0-d tensor; with "none" (N, ...), 0 where a
+    target is ignored. divisor is what a mean divides by.
+    """
     t = targets
     count = count_for(x, t.reduction)
     out = lib.norch_nll(x, t.target, t.weight, count, t.ignored, t.reduction != "none")
@@ -53,7 +54,7 @@ def nll(x: Tensor, targets: Targets) -> tuple[Tensor, Any]:
 
 
 def _nll_backward(g: Tensor, targets: Targets, count: Any, x_meta: Handle) -> Tensor:
-    """The gradient of x, of the shape of x_meta, from that of nll(x, targets)."""
+    """The gradient of x, in the shape of x_meta, from the gradient of nll(x, targets)."""
     classes = x_meta.shape[min(x_meta.ndim - 1, 1)]
     out = lib.norch_nll_backward(g, targets.target, targets.weight, count, targets.ignored, classes)
     return record(_NllBackward, out, (g,), (targets,))

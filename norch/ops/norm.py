@@ -1,4 +1,6 @@
-"""Norms of vectors and matrices: reductions, or composed of them. normalization.py has layer_norm and others."""
+"""Norms of vectors and matrices: reductions, and functions composed of them. normalization.py has layer_norm and
+others.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,8 @@ def _floats(x: Tensor, name: str, dtype: Any) -> Tensor:
 def vector_norm(
     input: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim.
-
-    ord may be inf (the largest), -inf (the smallest) and 0 (how many are not 0). The gradient at the zero vector is 0.
+    """The ord-th root of the sum of |x| ** ord over all elements, or over the axes dim. ord may be inf (the largest),
+    -inf (the smallest) and 0 (the number of elements that are not 0). The gradient at the zero vector is 0.
 
     >>> norch.linalg.vector_norm(norch.tensor([3.0, 4.0]))
     tensor(5.)
@@ -93,7 +94,7 @@ def _power_norm(x: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
 
 @differentiable("vector_norm", grad=lambda g, x_meta: zeros_of(x_meta, g))
 def _nonzeros(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """How many elements are not 0, NaN among them."""
+    """The number of elements that are not 0. NaN counts."""
     count = lib.norch_binary(_NE, x, operand(0))
     if x.ndim or axes:
         count = lib.norch_reduce(_SUM, count, axes, keepdim, -1, 0.0)
@@ -101,12 +102,12 @@ def _nonzeros(x: Tensor, axes: Any, keepdim: bool) -> Tensor:
 
 
 def max_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> Tensor:
-    """Of the largest |x|, or the smallest."""
+    """The gradient of the largest |x|, or the smallest."""
     return extreme_grad(g, x.abs(), out, axes, keepdim) * x.sign()
 
 
 def vector_norm_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool, p: float) -> Tensor:
-    """Of sum(|x| ** p) ** (1 / p); 0 where the slope is infinite, and at 0."""
+    """The gradient of sum(|x| ** p) ** (1 / p). It is 0 where the slope is infinite, and at 0."""
     size = x.abs()
     if p < 2:  # at 0, where x.sign() is 0, no power is infinite, nor its derivative
         size = size.where(x != 0, 1.0)
@@ -127,9 +128,9 @@ def matrix_norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """A norm of the matrices along the axes dim: "fro"; the largest (inf, 1) or smallest (-inf, -1) sum of absolute
-    values of a row (inf) or a column (1); the largest (2) or smallest (-2) singular value, or their sum ("nuc"). Of an
-    empty matrix the largest and the sum are 0.
+    """A norm of the matrices along the axes dim. ord is "fro"; inf or -inf, the largest or smallest sum of absolute
+    values in a row; 1 or -1, in a column; 2 or -2, the largest or smallest singular value; or "nuc", the sum of
+    singular values. For an empty matrix the largest and the sum are 0.
 
     >>> norch.linalg.matrix_norm(norch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor(5.)
@@ -176,7 +177,7 @@ def _spectral_norm(x: Tensor, ord: Any, dim: tuple[int, ...], keepdim: bool) -> 
 def linalg_norm(
     input: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """vector_norm() of all elements or along one axis; matrix_norm() of a matrix or along two axes when ord is given.
+    """vector_norm() of all elements or along one axis, or matrix_norm() of a matrix or along two axes if ord is passed.
 
     >>> norch.linalg.norm(norch.ones(2, 3), 1)
     tensor(2.)
@@ -198,7 +199,7 @@ def linalg_norm(
 def norm(
     input: Tensor, p: Any = "fro", dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The p-norm of all elements, or over the axes dim, taken as one vector; "fro" is 2.
+    """The p-norm of all elements, or over the axes dim, whose elements count as one vector. "fro" is 2.
 
     >>> norch.norm(norch.ones(2, 2))
     tensor(2.)

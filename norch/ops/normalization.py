@@ -1,5 +1,5 @@
-"""Normalisation of rows of the last axes and of channels, with the arguments of torch.nn.functional. Rows, and groups
-of channels, are one call (csrc/ops/normalize.c), of halves too; batches are another (batch_norm.py).
+"""Normalization of rows of the last axes and of channels, with the arguments of torch.nn.functional. Rows, and groups
+of channels, are one call (csrc/ops/normalize.c), for halves too. batch_norm.py has batches.
 """
 
 from __future__ import annotations
@@ -118,10 +118,8 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """The last axes of input, whose sizes are normalized_shape, with mean 0 and variance 1; times weight, plus bias
-    (Ba et al. 2016).
-
-    weight and bias: of normalized_shape. Floats; ShapeError where the sizes differ.
+    """Normalizes the last axes of input, whose sizes are normalized_shape, to mean 0 and variance 1, then multiplies by
+    weight and adds bias, both of normalized_shape (Ba et al. 2016). Floats only; ShapeError if the sizes differ.
 
     >>> norch.nn.functional.layer_norm(norch.tensor([1.0, 3.0]), (2,), eps=0.0)
     tensor([-1.,  1.])
@@ -140,10 +138,9 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The last axes of input over the root of their mean square (plus eps: the dtype's unless given); times weight
-    (Zhang and Sennrich 2019).
-
-    The result has the dtype of input, a float; weight may have another.
+    """Divides the last axes of input, whose sizes are normalized_shape, by the root of their mean square plus eps, then
+    multiplies by weight (Zhang and Sennrich 2019). eps is the epsilon of the dtype by default. The result has the dtype
+    of input, a float; weight may have another.
 
     >>> norch.nn.functional.rms_norm(norch.tensor([3.0, -3.0]), (2,), eps=0.0)
     tensor([ 1., -1.])
@@ -169,8 +166,8 @@ def rms_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """input (N, C, ...): the channels of each group with mean 0 and variance 1; times weight (C), plus bias (C) (Wu
-    and He 2018).
+    """Normalizes the channels of each group of input (N, C, ...) to mean 0 and variance 1, then multiplies by weight
+    (C) and adds bias (C) (Wu and He 2018).
 
     >>> norch.nn.functional.group_norm(norch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
     tensor([[-1.,  1., -1.,  1.]])
@@ -205,11 +202,9 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """input (N, C, L...): each channel of each sample with mean 0 and variance 1; times weight (C), plus bias (C)
-    (Ulyanov et al. 2016).
-
-    The running statistics (unless None) move towards the mean of those of the samples; they serve instead of them
-    unless use_input_stats.
+    """Normalizes each channel of each sample of input (N, C, L...) to mean 0 and variance 1, then multiplies by weight
+    (C) and adds bias (C) (Ulyanov et al. 2016). running_mean and running_var, unless None, move towards the means of
+    the samples' statistics. Without use_input_stats they replace the statistics of the samples.
 
     >>> norch.nn.functional.instance_norm(norch.tensor([[[1.0, 3.0], [10.0, 20.0]]]))
     tensor([[[-1.0000,  1.0000],

@@ -104,8 +104,9 @@ def _avg_volumes_backward(g: Tensor, planes: Averaging, depth: Averaging, size: 
 
 
 def max_of_volumes(x: Tensor, planes: Window, depth: Window, result: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
-    """The largest elements of windows, as in avg_over_volumes(), the indices of those of the last two axes in their
-    planes, and of those of the depth in the flattened results."""
+    """The largest elements of windows, as in avg_over_volumes(). Also the indices of the maxima of the last two axes in
+    their planes, and of the maxima of the depth in the flattened results.
+    """
     device = x._device_type, x._device_index
     *lead, layers = lib.norch_shape(x)[:-2]
     place = lib.norch_empty((*lead, layers, *result[1:]), index_dtype.code, device)
@@ -160,8 +161,9 @@ def _window(
     ceil_mode: bool,
     by_rows: bool = True,
 ) -> tuple[Any, Window, tuple[int, ...]]:
-    """x with two axes to pool over, the window as C takes it, and the sizes of the result. by_rows: windows over one
-    axis are those of the rows of planes, else of planes of one row."""
+    """x with two axes to pool over, the window as C takes it, and the sizes of the result. For pooling over one axis,
+    by_rows takes the axis as the rows of planes; otherwise it becomes planes of one row.
+    """
     shape = lib.norch_shape(tensor_of(x, name))
     options = kernel_size, stride, padding, dilation, ceil_mode
     planned = _planned if _PLAIN.issuperset(map(type, options)) else _planned.__wrapped__
@@ -184,7 +186,7 @@ def _planned(
     ceil_mode: bool,
     by_rows: bool,
 ) -> tuple[Window, tuple[int, ...]]:
-    """The window and the sizes of the result, of an x of this shape."""
+    """The window and the sizes of the result for an x of this shape."""
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(f"{name}: expected {axes + 1} (unbatched) or {axes + 2} dimensions, got shape {shape}")
     kernel = per_axis(kernel_size, axes, name, "kernel_size")
@@ -212,13 +214,15 @@ def _planned(
 
 
 def _by_planes(window: Window) -> tuple[Window, Window]:
-    """The window of the last two of three axes, and that of the depth beside their results as one axis."""
+    """The window of the last two of three axes, and the window of the depth, for which the results of the first are one
+    axis.
+    """
     k0, k1, k2, s0, s1, s2, p0, p1, p2, d0, d1, d2, n0, n1, n2 = window
     return (k1, k2, s1, s2, p1, p2, d1, d2, n1, n2), (k0, 1, s0, 1, p0, 0, d0, 1, n0, n1 * n2)
 
 
 def in_volume(layer: Tensor, place: Tensor, x: Tensor) -> Tensor:
-    """The indices in the volumes of x of maxima, from those that max_of_volumes() gives."""
+    """The indices of maxima in the volumes of x, from the indices that max_of_volumes() returns."""
     *lead, layers, high, wide = lib.norch_shape(place)
     deep = lib.norch_shape(layer)[-2]
     at = lib.norch_reshape(lib.norch_cast(layer, int64.code), (*lead, deep * high * wide))

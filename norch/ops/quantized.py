@@ -1,5 +1,5 @@
-"""Products with weights of 8-bit or 4-bit integers (csrc/ops/quantized.c): what a weight is, and its scales, says
-csrc/families/quantized.h. The integers have no gradient.
+"""Products with weights of 8-bit or 4-bit integers (csrc/ops/quantized.c). csrc/families/quantized.h describes the
+weights and their scales. The integers have no gradient.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _FLOAT64 = constants["FLOAT64"]
 def packed_weight(weight: Tensor, bits: int, group: int) -> tuple[Tensor, Tensor]:
     """A weight (rows, columns) as integers and scales: (rows, bytes), int8 or uint8, and (rows, groups).
 
-    An integer is the nearest to weight / scale. The scale of a group of so many columns, in the dtype of the weight, is
-    its largest magnitude over 127; of 4 bits, where its element of largest magnitude would be -8, that or one of some
-    smaller ones, which cut the largest elements off: the one with the least sum of squared errors.
+    An integer is the nearest to weight / scale. A scale, in the dtype of the weight, belongs to `group` columns. With 8
+    bits it is their largest magnitude over 127. With 4 bits it maps the element of largest magnitude to -8, or is a
+    smaller one that cuts the largest elements off: the one with the least sum of squared errors.
     """
     rows, columns = weight.shape
     group = min(group, max(BLOCK, -(-columns // BLOCK) * BLOCK))
@@ -55,7 +55,7 @@ def _nearest(values: Tensor, scale: Tensor, bits: int) -> Tensor:
 
 
 def _best_scale(values: Tensor, largest: Tensor, dtype: DType) -> Tensor:
-    """Of largest and some smaller scales, those with the least squared error in 4 bits."""
+    """The scale with the least squared error in 4 bits, among largest and some smaller scales."""
     best, least = largest.to(dtype), full_like(largest, inf)
     for share in SHARES:
         scale = (largest * share).to(dtype)
@@ -65,20 +65,19 @@ def _best_scale(values: Tensor, largest: Tensor, dtype: DType) -> Tensor:
 
 
 def quantized_weight(packed: Tensor, scale: Tensor, columns: int) -> Tensor:
-    """The weight (rows, columns) that integers and scales stand for, in the dtype of the scales."""
+    """The weight (rows, columns) of these integers and scales, in the dtype of the scales."""
     return lib.norch_quantized_weight(packed, scale, columns).to(scale.dtype)
 
 
 def quantized_linear(
     input: Tensor, packed: Tensor, scale: Tensor, bias: Tensor | None = None, dynamic: bool = False
 ) -> Tensor:
-    """linear(input, quantized_weight(packed, scale, K), bias) of an input (..., K), in its dtype.
+    """linear(input, quantized_weight(packed, scale, K), bias) of an input (..., K), in its dtype. float32, float16 and
+    bfloat16 are computed in float32, and the weight is not stored as floats. ShapeError if the sizes do not fit.
 
-    float32, float16 and bfloat16 are computed in float32, and the weight is not stored as floats. ShapeError where the
-    sizes do not fit.
-
-    dynamic: each row of the input, also of float64, is taken as 8-bit integers times a scale, its largest magnitude
-    over 127. A row with elements that are not finite gives NaN. The gradient is that of the product of floats.
+    With dynamic each row of the input, also of float64, becomes 8-bit integers times a scale, which is its largest
+    magnitude over 127. A row with elements that are not finite gives NaN. The gradient is that of the product of
+    floats.
     """
     x = as_operand(input, "quantized_linear")
     if x._dtype == _FLOAT64:

@@ -157,8 +157,9 @@ def randint(
 
 
 def _representable(low: Any, high: Any, dtype: DType) -> tuple[Any, Any]:
-    """The bounds to which integers of [low, high), rounded to a float dtype, are clamped: low and high where all are
-    exact. ArgumentError where the dtype has none of them, or not the bounds."""
+    """The bounds to which integers of [low, high), rounded to a float dtype, are clamped. They are low and high if
+    these and all between are exact. ArgumentError if the dtype has no such number, or lacks the bounds.
+    """
     low, high = int64(low, "randint:"), int64(high, "randint:")
     exact = 1 << dtype.digits
     if dtype.kind != "f" or low >= high or (-exact <= low and high <= exact + 1):
@@ -225,7 +226,7 @@ def randint_like(input: Tensor, low: Any = None, high: Any = None, memory_format
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: DType | None = None, device: DeviceLike = None
 ) -> Tensor:
-    """The integers 0, 1, ... n - 1 in random order; int64 unless given.
+    """The integers 0, 1, ... n - 1 in random order, by default as int64.
 
     >>> norch.randperm(4).sort().values
     tensor([0, 1, 2, 3])
@@ -297,7 +298,7 @@ def _bernoulli(x: Tensor, chances: Tensor, generator: Generator | None) -> Tenso
 
 @method(out=True)
 def bernoulli(input: Tensor, p: float | Tensor | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Draws 1 with the probability in each element of input, or with probability p in the shape of input; else 0.
+    """Draws 1 or 0 in the shape of input. The probability of 1 is the element of input, or p.
 
     >>> norch.bernoulli(norch.tensor([0.0, 1.0]))
     tensor([0., 1.])
@@ -325,9 +326,8 @@ def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     """Draws num_samples categories, int64, from each row of weights, which are not negative and need not sum to 1.
-
     input (K) gives (num_samples), (N, K) gives (N, num_samples). Without replacement no category is drawn twice.
-    ArgumentError for other weights, and for more samples than there are categories to draw.
+    ArgumentError for other weights, and if there are fewer categories to draw than samples.
 
     >>> norch.multinomial(norch.tensor([0.0, 3.0, 0.0]), 4, replacement=True)
     tensor([1, 1, 1, 1])
@@ -361,10 +361,9 @@ _LARGE = 1e7  # rates from which a Poisson distribution is approximated by a nor
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Numbers drawn from the Poisson distributions whose rates input holds, in its shape and dtype.
-
-    By inversion: the probabilities of the outcomes are subtracted from a uniform number, from the likeliest outcome
-    outwards, until it is negative. Rates above 10 million take rounded normal numbers. DTypeError for integers,
+    """Draws from Poisson distributions. input has the rates; the result has its shape and dtype. The method is
+    inversion: the probabilities of the outcomes are subtracted from a uniform number, from the likeliest outcome
+    outwards, until it is negative. Rates above 10 million give rounded normal numbers. DTypeError for integers,
     ArgumentError for rates that are negative or not finite.
 
     >>> norch.poisson(norch.tensor([0.0, 5.0])).shape
@@ -421,8 +420,9 @@ def _log_factorial(n: Tensor) -> Tensor:
 def _filled(
     x: Tensor, name: str, valid: bool, message: str, draw: Callable[[], Any], floats: bool = True, parts: bool = False
 ) -> Tensor:
-    """x with draw() written into it. DTypeError where floats are needed (parts: or complex numbers), ArgumentError
-    unless valid."""
+    """x after draw() is written into it. DTypeError unless x has floats, or with parts complex numbers; ArgumentError
+    unless valid.
+    """
     if floats and not x.dtype.is_floating_point and not (parts and x.is_complex()):
         raise DTypeError(f"{name}: the dtype must be a float, not {x.dtype.name}")
     if not valid:
@@ -451,8 +451,9 @@ def _wide(dtype: DType) -> DType:
 
 
 def _finite(drawn: Tensor, x: Tensor, least: float | None = None) -> Tensor:
-    """Draws for x as numbers of its dtype: where it has none so large, or so near 0 where least is the smallest that is
-    drawn, its largest or smallest number instead of an infinity or 0."""
+    """Draws for x as numbers of its dtype. The largest number of the dtype replaces an infinity, and its smallest one a
+    0 that rounding would give where least is the smallest draw.
+    """
     high: float
     low: float
     if x.dtype.kind in "ui":
@@ -463,7 +464,7 @@ def _finite(drawn: Tensor, x: Tensor, least: float | None = None) -> Tensor:
 
 
 def _in_parts(x: Tensor, number: float) -> Any:
-    """A number that each part of complex x gets, of real x the number."""
+    """number for both parts of a complex x, or number itself for a real x."""
     return number * (1 + 1j) if x.is_complex() else number
 
 
@@ -474,15 +475,16 @@ def _uniform(x: Tensor, generator: Generator | None) -> Tensor:
 
 
 def standard_exponential(x: Tensor, generator: Generator | None = None) -> Tensor:
-    """Exponential draws of rate 1 in the shape of x, in at least float32. Uniform numbers of 1 give half of what the
-    numbers before 1 give, so that none is 0, as PyTorch's."""
+    """Exponential draws of rate 1 in the shape of x, in at least float32. As in PyTorch, a uniform number of 1 gives
+    half of the result for the number before 1, so that no draw is 0.
+    """
     u = _uniform(x, generator)
     return u.log_().neg_().clamp_(min=u.dtype.limits()[0] / 4)
 
 
 @method
 def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers drawn uniformly from [from_, to); of complex numbers both parts."""
+    """Fills with numbers drawn uniformly from [from_, to). In a complex tensor both parts are drawn."""
     check_numbers("uniform_", from_=from_, to=to)
     return _filled(
         self, "uniform_", from_ <= to, f"[{from_}, {to}) is no interval",
@@ -491,7 +493,7 @@ def uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Ge
 
 
 def _uniform_between(x: Tensor, low: float, high: float, generator: Generator | None) -> Tensor:
-    """Uniform numbers of [low, high) in the shape of x, whatever rounding to its dtype does."""
+    """Uniform numbers of [low, high) in the shape of x. Rounding to its dtype never gives high."""
     if x.is_complex():
         return view_as_complex(_uniform_between(view_as_real(x), low, high, generator))
     low, high, largest = float(low), float(high), x.dtype.limits()[1]
@@ -507,8 +509,9 @@ def _uniform_between(x: Tensor, low: float, high: float, generator: Generator | 
 
 @method
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers drawn from a normal distribution. The parts of complex ones have each the mean, and half of
-    the variance, as PyTorch's."""
+    """Fills with numbers drawn from a normal distribution. As in PyTorch, each part of a complex number has the mean,
+    and half of the variance.
+    """
     check_numbers("normal_", mean=mean, std=std)
     return _filled(
         self, "normal_", std >= 0, f"the deviation must not be negative, got {std}",
@@ -518,7 +521,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Gen
 
 @method
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers whose logarithms are normal, of the given mean and deviation: positive and finite."""
+    """Fills with positive, finite numbers whose logarithms are normal, with this mean and standard deviation."""
     check_numbers("log_normal_", mean=mean, std=std)
     return _filled(
         self, "log_normal_", std > 0, f"the deviation must be positive, got {std}",
@@ -528,7 +531,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 
 @method
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers drawn from a Cauchy distribution, which are finite."""
+    """Fills with finite numbers drawn from a Cauchy distribution."""
     check_numbers("cauchy_", median=median, sigma=sigma)
     return _filled(
         self, "cauchy_", sigma > 0, f"sigma must be positive, got {sigma}",
@@ -538,7 +541,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 
 @method
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fills with numbers of density lambd * exp(-lambd * x), which are positive and finite."""
+    """Fills with positive, finite numbers of the density lambd * exp(-lambd * x)."""
     check_numbers("exponential_", lambd=lambd)
     return _filled(
         self, "exponential_", lambd > 0, f"lambd must be positive, got {lambd}",
@@ -548,8 +551,9 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 
 @method
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fills with the number of trials up to the first success, each of which has probability p: at most the largest
-    number of the dtype."""
+    """Fills with numbers of trials up to the first success, where each trial succeeds with probability p. The largest
+    number of the dtype is the limit.
+    """
     check_numbers("geometric_", p=p)
     return _filled(
         self, "geometric_", 0 < p < 1, f"p must lie in (0, 1), got {p}",
@@ -564,15 +568,16 @@ def _trials(x: Tensor, p: float, generator: Generator | None) -> Tensor:
 
 @method
 def bernoulli_(self: Tensor, p: Operand = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fills with 1 with probability p (a number, or a tensor that broadcasts), else 0."""
+    """Fills with 1 with probability p, else 0. p is a number, or a tensor that broadcasts."""
     draw: Any = lambda: _ones_with_probability("bernoulli_", self, p, generator)  # noqa: E731
     return _filled(self, "bernoulli_", True, "", draw, floats=False)
 
 
 @method
 def random_(self: Tensor, from_: int | None = None, to: Any = ..., *, generator: Generator | None = None) -> Tensor:
-    """Fills with integers from [from_, to), or from [0, from_) without to. None, the default upper bound,
-    is the largest integer up to which the dtype holds all integers."""
+    """Fills with integers from [from_, to), or from [0, from_) without to. The default upper bound is the largest
+    integer up to which the dtype has all integers.
+    """
     low, high = (0, from_) if to is ... else (from_ or 0, to)
     dtype = self.dtype
     if high is None:  # one beyond the largest integer

@@ -23,7 +23,7 @@ from .pointwise import sigmoid, tanh
 
 
 def _gates(functions: tuple[Any, ...], xs: tuple[Any, ...], values: tuple[Any, ...] | None) -> list[Any]:
-    """function(x) of each; where its value is known already, that with the history of function(x)."""
+    """function(x) of each x. Where the value is known already, it is the result, with the history of function(x)."""
     if values is None:
         return [function(x) for function, x in zip(functions, xs)]
     return [record(f.node_class, alias(value), (x,)) for f, x, value in zip(functions, xs, values)]
@@ -51,8 +51,9 @@ def gru_step(from_x: Any, state: tuple[Any, ...], weight: Any, bias: Any, values
 
 
 def _composed(from_x: Any, h: Any, c: Any, weight: Any, bias: Any, reverse: bool, kept: Any) -> Any:
-    """All h, and of an LSTM the last c, as one tensor of one dimension, of recorded operations. kept: the gates'
-    values, so that from_x need not have any: its derivative does not depend on them."""
+    """All h, and the last c of an LSTM, flattened and joined, of recorded operations. kept are the values of the gates:
+    from_x need not have values then, because its derivative does not depend on them.
+    """
     steps, rows, _, size = _sizes(from_x.shape, h.shape)
     state: Any = tuple(x.reshape(rows, size) for x in (h, c) if x is not None)
     hs: list[Any] = []
@@ -77,8 +78,9 @@ def _as(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _sizes(shape: tuple[int, ...], state: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """Steps, rows, gates * size and size, of what the input gives and of a state; a step alone has the leading axes of
-    its state."""
+    """The numbers of steps and rows, gates * size and size, from the gates' input and a state. A single step has the
+    leading axes of its state.
+    """
     return shape[0] if len(shape) > len(state) else 1, math.prod(state[:-1]), shape[-1], state[-1]
 
 
@@ -96,8 +98,9 @@ def _backward(
     cs: Tensor | None,
     needs_input_grad: tuple[bool, ...],
 ) -> tuple[Any, ...]:
-    """The gates' gradients, step by step from the last one; those of the weight and the bias from all of them. shape,
-    to_x: of from_x, and where its gradient goes: its elements are not kept."""
+    """The gates' gradients, step by step from the last one, and from all of them the gradients of the weight and the
+    bias. from_x has this shape, and its gradient goes to to_x; its elements are not stored.
+    """
     g_hs, g_c = (g.get(0), g.get(1)) if isinstance(g, Outputs) else (g, None)
     state = lib.norch_shape(h)
     steps, rows, gates, size = _sizes(shape, state)
@@ -137,7 +140,7 @@ _Recurrent = derivative(
 
 
 def has_kernel(from_x: Tensor, *others: Any) -> bool:
-    """Whether the kernel takes these: other dtypes are composed of recorded steps."""
+    """Whether the kernel takes these tensors. Other dtypes are computed by recorded steps."""
     dtype = from_x._dtype
     return from_x.dtype.itemsize > 2 and all(x is None or x._dtype == dtype for x in others) and from_x._numel > 0
 
@@ -145,9 +148,10 @@ def has_kernel(from_x: Tensor, *others: Any) -> bool:
 def recurrent(
     from_x: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, bias: Tensor | None, reverse: bool = False
 ) -> tuple[Any, ...]:
-    """All h (steps, rows, size) and, of an LSTM, the last c, from what the input gives the gates (steps, rows, gates *
-    size) and the first h and c (rows, size); without c a GRU. reverse: from the last step to the first. Or one step:
-    the next h and c, from (..., gates * size) and (..., size)."""
+    """All h (steps, rows, size) and the last c of an LSTM. from_x (steps, rows, gates * size) is the input's part of
+    the gates; the first h and c are (rows, size). Without c it is a GRU. reverse goes from the last step to the first.
+    A from_x (..., gates * size) and states (..., size) are one step, which gives the next h and c.
+    """
     shape, state = lib.norch_shape(from_x), lib.norch_shape(h)
     steps, rows, gates, size = _sizes(shape, state)
     inputs = from_x, h, c, weight, bias

@@ -50,7 +50,7 @@ _ExpandReduced = view_derivative("expand_reduced", grad=lambda g, arguments: sum
 
 
 def _count(x_meta: Tensor, g: Tensor) -> float:
-    """The number of elements of x that were reduced to one of the result."""
+    """The number of elements of x that are reduced to one element of the result."""
     return x_meta._numel / g._numel if g._numel else 0.0
 
 
@@ -136,7 +136,7 @@ _var, _std = op("var", grad=_var_grad), op("std", grad=_std_grad)
 
 @numpy_names(autocast="- float32")
 def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum over all elements, or over the axes dim. Integers and bool add up in int64.
+    """The sum over all elements, or over the axes dim. Integers and bool are summed in int64.
 
     >>> norch.sum(norch.ones(2, 3), dim=1)
     tensor([3., 3.])
@@ -155,7 +155,7 @@ def _in_dtype(x: Tensor, dtype: DType) -> tuple[Any, int]:
 
 @method(numpy=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The sum of the elements that are not NaN, over all or over the axes dim.
+    """The sum of the elements that are not NaN, over all axes or the axes dim.
 
     >>> norch.nansum(norch.tensor([1.0, norch.nan, 3.0]))
     tensor(4.)
@@ -168,7 +168,8 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DTy
 
 @method(numpy=True)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean over all elements, or over the axes dim. Floats only; NaN over no elements.
+    """The mean over all elements, or over the axes dim. Floats and complex numbers only. The mean of no elements is
+    NaN.
 
     >>> norch.mean(norch.tensor([1.0, 2.0]))
     tensor(1.5000)
@@ -181,7 +182,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType
 
 @method(numpy=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The mean of the elements that are not NaN, over all or over the axes dim; NaN if there is none.
+    """The mean of the elements that are not NaN, over all axes or the axes dim; NaN if all elements are NaN.
 
     >>> norch.nanmean(norch.tensor([1.0, norch.nan, 3.0]))
     tensor(2.)
@@ -202,7 +203,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DT
 
 @method(numpy=True, autocast="float32")
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """The product over all elements, or over the axis dim. Integers and bool multiply in int64.
+    """The product over all elements, or over the axis dim. Integers and bool are multiplied in int64.
 
     >>> norch.prod(norch.tensor([2, 3, 4]))
     tensor(24)
@@ -235,7 +236,7 @@ def _complex_prod(x: Any, dim: int | None, keepdim: bool) -> Any:
 
 @method(numpy=True, out=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements are not 0 (int64), of all or over the axes dim.
+    """The number of elements that are not 0, as int64, over all axes or the axes dim.
 
     >>> norch.count_nonzero(norch.tensor([0, 5, 6]))
     tensor(2)
@@ -248,7 +249,8 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 @method(numpy=True)
 def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """The largest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN).
+    """The largest element over all axes or the axes dim; NaN if there is a NaN. Equal largest elements share the
+    gradient; next to a NaN it is NaN.
 
     >>> norch.amax(norch.tensor([[1, 2], [3, 0]]), dim=1)
     tensor([2, 3])
@@ -258,7 +260,8 @@ def amax(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
 
 @method(numpy=True)
 def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
-    """The smallest element, over all or the axes dim; NaN wins. Equal ones share the gradient (NaN beside a NaN).
+    """The smallest element over all axes or the axes dim; NaN if there is a NaN. Equal smallest elements share the
+    gradient; next to a NaN it is NaN.
 
     >>> norch.amin(norch.tensor([[1, 2], [3, 0]]), dim=1)
     tensor([1, 0])
@@ -268,7 +271,7 @@ def amin(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Tensor:
 
 @method(numpy=True)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> aminmax_result:
-    """(min, max): amin() and amax(), of all or over the axis dim.
+    """(min, max): the results of amin() and amax(), over all axes or the axis dim.
 
     >>> norch.aminmax(norch.tensor([3, 1, 2]))
     aminmax_result(min=tensor(1), max=tensor(3))
@@ -279,7 +282,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 @method(numpy=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index (int64) of the largest element along dim, or in the flattened tensor; the first of equals.
+    """The index, int64, of the largest element along dim, or in the flattened tensor. Of several it is the first.
 
     >>> norch.argmax(norch.tensor([1, 5, 2]))
     tensor(1)
@@ -289,7 +292,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 @method(numpy=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index (int64) of the smallest element along dim, or in the flattened tensor; the first of equals.
+    """The index, int64, of the smallest element along dim, or in the flattened tensor. Of several it is the first.
 
     >>> norch.argmin(norch.tensor([1, 5, 0]))
     tensor(2)
@@ -346,7 +349,7 @@ def _extreme(x: Tensor, dim: Any, keepdim: bool, other: Any, name: str, result: 
 
 
 def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> Any:
-    """result(values, indices): the elements of x at indices, whose size along dim is 1."""
+    """result(values, indices), where values are the elements of x at indices, whose size along dim is 1."""
     values = x.gather(dim, indices)
     if not flag(keepdim, "keepdim") and x.ndim:
         values, indices = values.squeeze(dim), lib.norch_squeeze(indices, (dim,))
@@ -358,7 +361,7 @@ def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> A
 
 @method(numpy=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether one element is non-zero, over all or the axes dim. uint8 gives uint8.
+    """Whether any element is not 0, over all axes or the axes dim. uint8 gives uint8.
 
     >>> norch.any(norch.tensor([0, 5])), norch.any(norch.tensor([0, 0]))
     (tensor(True), tensor(False))
@@ -368,7 +371,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
 
 @method(numpy=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether every element is non-zero, over all or the axes dim. uint8 gives uint8.
+    """Whether every element is not 0, over all axes or the axes dim. uint8 gives uint8.
 
     >>> norch.all(norch.tensor([1, 5])), norch.all(norch.tensor([0, 5]))
     (tensor(True), tensor(False))
@@ -444,10 +447,9 @@ std, std_mean = _moment(
 
 @method(numpy=True, composed=True, autocast="- float32")
 def logsumexp(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(x))) over all elements or the axes dim, without overflow. Integers become floats.
-
-    The maximum (of complex numbers: the largest real part), if finite, is subtracted before exp and added after log:
-    Blanchard, Higham and Higham, IMA J. Numer. Anal. 41 (2021).
+    """log(sum(exp(x))) over all axes or the axes dim, without overflow. Integers become floats. The maximum, if finite,
+    is subtracted before exp and added after log (Blanchard, Higham and Higham, IMA J. Numer. Anal. 41, 2021). For
+    complex numbers it is the largest real part.
 
     >>> norch.logsumexp(norch.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6932)

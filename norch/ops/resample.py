@@ -14,8 +14,9 @@ IN_PAGES = sys.platform == "emscripten"  # whose library has no kernels that cal
 
 
 def resampled(x: Tensor, dim: int, index: Tensor, weights: Tensor) -> Tensor:
-    """x, float32 or float64, with axis dim of size n: element i of it is the sum of the elements index[k, i], int64 (k,
-    n), times weights[k, i]; a negative index stands for no element."""
+    """x, float32 or float64, resampled to n elements along dim. Element i is the sum of the elements index[k, i] times
+    weights[k, i]. index is int64 (k, n); a negative index means no element.
+    """
     return (_composed if x.is_cuda or IN_PAGES else _resampled)(x, dim, index, weights)
 
 
@@ -34,7 +35,7 @@ def _resampled_backward(g: Tensor, dim: int, index: Tensor, weights: Tensor, siz
 
 
 def _composed(x: Any, dim: int, index: Any, weights: Any) -> Any:
-    """The same of recorded operations, for CUDA."""
+    """resampled() as recorded operations, for CUDA."""
     total: Any = None
     shape = [-1, *[1] * (x.ndim - 1 - dim % x.ndim)]
     for places, factors in zip(index.unbind(0), weights.unbind(0)):

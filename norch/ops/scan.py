@@ -1,5 +1,5 @@
-"""Running sums, products and extremes along an axis (csrc/ops/scan.c). The derivative of a scan is another one, from
-the other end.
+"""Running sums, products and extremes along an axis (csrc/ops/scan.c). The derivative of a scan is a scan from the
+other end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _cumsum(x: Tensor, dim: int, reverse: bool) -> Tensor:
 
 
 def _cumprod_grad(g: Tensor, x: Tensor, out: Tensor, dim: int, reverse: bool) -> Tensor:
-    """The sum of g * out from here on, over x; without dividing where an element is 0."""
+    """The sum of g * out from each element to the end, over x. Where an element is 0, no division is made."""
     if not x.ndim or x.shape[dim] < 2:
         return g.clone()
     has_zero = (x == 0).any()
@@ -87,8 +87,9 @@ def _recurrence(terms: Any, links: Any, dim: int, from_end: bool) -> Any:
 
 
 def _logcumsumexp_grad(g: Any, x: Any, dim: int) -> Any:
-    """Of each x the sum of g[j] exp(x - out[j]) from there on. Sums are relative to the largest element so far, as
-    differences of large numbers lose digits; equal infinities differ by 0."""
+    """For each x[i] the sum of g[j] exp(x[i] - out[j]) over j >= i. Sums are relative to the largest element so far,
+    because differences of large numbers lose digits. Equal infinities differ by 0.
+    """
     if not x.ndim or not x.numel():
         return g.clone()
     size = x.shape[dim]
@@ -134,8 +135,9 @@ def _running(scan: Any, name: str, x: Tensor, dim: int, dtype: DType | None) -> 
 
 
 def _complex_running(scan: Any, x: Any, dim: int) -> Any:
-    """Sums are those of the parts. Products in log2(n) steps, in each of which an element is multiplied by that which
-    stands as far before it as steps were done: Hillis and Steele, "Data parallel algorithms" (1986)."""
+    """Running sums are those of the parts. Running products take log2(n) steps (Hillis and Steele, "Data parallel
+    algorithms", 1986): step s multiplies each element by the one 2**s places before it.
+    """
     if scan is _cumsum:
         return complex(scan(x.real, dim, False), scan(x.imag, dim, False))
     if x.ndim == 0:
@@ -150,7 +152,8 @@ def _complex_running(scan: Any, x: Any, dim: int) -> Any:
 
 @method(numpy=True, autocast="- float32")
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """The sums of all elements up to each along dim. Integers and bool add up in int64, or in dtype.
+    """Running sums: each element is the sum of all elements up to it along dim. Integers and bool are summed in int64,
+    or in dtype.
 
     >>> norch.cumsum(norch.tensor([1.0, 2.0, 3.0]), dim=0)
     tensor([1., 3., 6.])
@@ -160,7 +163,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
 @method(numpy=True, composed=True, autocast="- float32")
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """The products of all elements up to each along dim. Integers and bool multiply in int64, or in dtype.
+    """Running products: each element is the product of all elements up to it along dim. Integers and bool are
+    multiplied in int64, or in dtype.
 
     >>> norch.cumprod(norch.tensor([1, 2, 3, 4]), dim=0)
     tensor([ 1,  2,  6, 24])
@@ -170,8 +174,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
 
 @method(numpy=True, composed=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log(cumsum(exp(x))) along dim, without overflow. Floats and complex numbers, of which each sum takes calls of its
-    own.
+    """log(cumsum(exp(x))) along dim, without overflow, for floats and complex numbers. For complex numbers each running
+    sum takes several calls.
 
     >>> norch.logcumsumexp(norch.zeros(2), dim=0)
     tensor([0.0000, 0.6931])
@@ -181,7 +185,8 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 @method(numpy=True)
 def cummax(input: Tensor, dim: int) -> cummax_result:
-    """The largest element so far along dim, and its index (the last of equals): (values, indices). NaN wins.
+    """(values, indices): the largest element so far along dim, and its index, the last one of equal elements. After a
+    NaN the result is NaN.
 
     >>> norch.cummax(norch.tensor([1, 3, 2]), dim=0).values
     tensor([1, 3, 3])
@@ -191,7 +196,8 @@ def cummax(input: Tensor, dim: int) -> cummax_result:
 
 @method(numpy=True)
 def cummin(input: Tensor, dim: int) -> cummin_result:
-    """The smallest element so far along dim, and its index (the last of equals): (values, indices). NaN wins.
+    """(values, indices): the smallest element so far along dim, and its index, the last one of equal elements. After a
+    NaN the result is NaN.
 
     >>> values, indices = norch.cummin(norch.tensor([3, 1, 2]), dim=0)
     >>> values, indices

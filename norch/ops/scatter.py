@@ -29,8 +29,8 @@ from .view import slice_
 
 @method(numpy=True)
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """out[i][j] = x[index[i][j]][j] for dim 0, likewise for the others; the result has the shape of index
-    (integers).
+    """out[i][j] = x[index[i][j]][j] for dim 0, and accordingly for other axes. The result has the shape of index, which
+    has integers.
 
     >>> norch.gather(norch.tensor([[1, 2], [3, 4]]), 1, norch.tensor([[1], [0]]))
     tensor([[2],
@@ -50,7 +50,7 @@ Gather = derivative("gather", tensors=("index",), grad=_gather_grad)
 
 @method(moves=True, numpy=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """gather() with the other axes broadcast and negative indices allowed; without dim in the flattened x.
+    """gather() that broadcasts the other axes and allows negative indices. Without dim, x is flattened.
 
     >>> x = norch.tensor([[3, 1], [2, 4]])
     >>> norch.take_along_dim(x, x.argsort(1), dim=1)
@@ -91,7 +91,7 @@ def _src_grad(g: Any, values_meta: Any, index: Any, dim: int) -> Any:
 
 
 def _padded_to(part: Any, src_meta: Any) -> Any:
-    """The gradient of src, of which the index used a corner: 0 elsewhere. One number was used everywhere."""
+    """The gradient of src, if the index used only a corner of it: 0 elsewhere. A number was used everywhere."""
     if part.shape == src_meta.shape:
         return part
     if src_meta.ndim == 0:
@@ -102,7 +102,7 @@ def _padded_to(part: Any, src_meta: Any) -> Any:
 
 
 def _corner(x: Any, shape: Any) -> Any:
-    """The first elements along each axis, a tensor of this shape."""
+    """The first elements along each axis, so many that the result has this shape."""
     for dim, size in enumerate(shape):
         x = slice_(x, dim, 0, size, 1)
     return x
@@ -137,10 +137,9 @@ def _scatter_by(x: Tensor, dim: int, index: Tensor, src: Any, value: Any, reduce
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Operand | None = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
-    """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, likewise for the others; of several writes the last
-    one stays.
-
-    src is a tensor of the dtype of x, or a number (also as value). reduce: "add" or "multiply" instead of setting.
+    """A copy of x with out[index[i][j]][j] = src[i][j] for dim 0, and accordingly for other axes. Of several writes to
+    an element the last one counts. src is a tensor of the dtype of x, or a number (also as value). reduce="add" or
+    "multiply" adds or multiplies instead.
 
     >>> norch.scatter(norch.zeros(3), 0, norch.tensor([2, 0]), norch.tensor([5.0, 6.0]))
     tensor([6., 0., 5.])
@@ -159,7 +158,7 @@ def scatter_(
 @method(out=True)
 @policy("- widest")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Operand) -> Tensor:
-    """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, likewise for the others.
+    """A copy of x with out[index[i][j]][j] += src[i][j] for dim 0, and accordingly for other axes.
 
     >>> norch.scatter_add(norch.zeros(3), 0, norch.tensor([1, 1, 2]), norch.tensor([5.0, 6.0, 7.0]))
     tensor([ 0., 11.,  7.])
@@ -206,7 +205,7 @@ def _multiplied_into(x: Any, dim: int, index: Any, src: Any) -> Any:
 
 
 def _scatter_extreme_grad(g: Any, x: Any, index: Any, src: Any, out: Any, dim: int) -> tuple[Any, Any, None]:
-    """All that are equal to the result share its gradient."""
+    """All elements that are equal to the result share its gradient."""
     from_x = x == out
     from_src = _corner(src, index.shape) == gather(out, dim, index)
     share = g / scatter_add(from_x.to(g.dtype), dim, index, from_src.to(g.dtype))
@@ -216,7 +215,7 @@ def _scatter_extreme_grad(g: Any, x: Any, index: Any, src: Any, out: Any, dim: i
 def _scatter_prod_grad(
     g: Any, needs_input_grad: tuple[bool, ...], x: Any, index: Any, src: Any, out: Any, dim: int
 ) -> tuple[Any, Any, None]:
-    """The product of all others: out / src, but where a zero is among them."""
+    """The product of all other elements: out / src, unless one of them is 0."""
     grad_x = grad_src = None
     if needs_input_grad[0]:
         grad_x = g * _reduced_into(zeros_of(g, index, src).add_(1), dim, index, src, "prod")
@@ -239,8 +238,8 @@ _ScatterProd = derivative("scatter_reduce", ("x", "src", "index"), backward=_sca
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy of x with src[i][j] reduced into out[index[i][j]][j] for dim 0 (likewise for the others), by "sum",
-    "prod", "mean", "amax" or "amin"; include_self says whether x's own elements take part.
+    """A copy of x with src[i][j] reduced into out[index[i][j]][j] for dim 0, and accordingly for other axes. reduce is
+    "sum", "prod", "mean", "amax" or "amin". With include_self=False the elements of x do not take part.
 
     >>> norch.scatter_reduce(norch.zeros(2), 0, norch.tensor([0, 0]), norch.tensor([3.0, 5.0]), "amax")
     tensor([5., 0.])
@@ -274,7 +273,9 @@ def scatter_reduce(
 
 
 def _wide_for_sums(kind: Any) -> Any:
-    """The dtype in which elements are added up whose sum, or number, the dtype may not hold; None: in it itself."""
+    """The dtype in which elements are summed if their dtype may be too narrow for the sum or the count; None if it is
+    not.
+    """
     if kind.is_floating_point and kind.itemsize == 2:
         return float32
     return int64 if kind.kind in "iu" and kind.itemsize < 8 else None
@@ -284,8 +285,8 @@ def _wide_for_sums(kind: Any) -> Any:
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy of x with the parts of source reduced into the parts at the given indices (1-d) of an axis, by "prod",
-    "mean", "amax" or "amin"; include_self says whether x's own parts take part.
+    """A copy of x in which the parts of source are reduced into the parts along dim at these indices (1-d). reduce is
+    "prod", "mean", "amax" or "amin". With include_self=False the parts of x do not take part.
 
     >>> norch.index_reduce(norch.ones(2), 0, norch.tensor([1, 1]), norch.tensor([2.0, 5.0]), "prod")
     tensor([ 1., 10.])

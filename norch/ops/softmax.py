@@ -15,7 +15,7 @@ from .op import method
 
 @method(numpy=True, autocast="- float32")
 def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """exp(x) over its sum along dim: probabilities that sum to 1, stable for large x. Integers become floats.
+    """exp(x) over its sum along dim: probabilities that sum to 1, without overflow for large x. Integers become floats.
 
     >>> norch.softmax(norch.zeros(2), dim=0)
     tensor([0.5000, 0.5000])
@@ -51,7 +51,7 @@ _LogSoftmax = derivative("log_softmax", grad=lambda g, out, dim: _log_softmax_ba
     grad_y=lambda g2, g, y, dim: g2 * (g - (g * y).sum(dim, True)) - g * (g2 * y).sum(dim, True),
 )
 def softmax_backward(g: Tensor, y: Tensor, dim: int) -> Tensor:
-    """y (g - sum(g y)): the gradient of softmax, whose result is y."""
+    """y (g - sum(g y)), the gradient of softmax, where y is its result."""
     return lib.norch_softmax_backward(g, y, dim, False)
 
 
@@ -60,5 +60,5 @@ def softmax_backward(g: Tensor, y: Tensor, dim: int) -> Tensor:
     grad_y=lambda g2, g, y, dim: -g2 * y.exp() * g.sum(dim, True),
 )
 def _log_softmax_backward(g: Tensor, y: Tensor, dim: int) -> Tensor:
-    """g - exp(y) sum(g): the gradient of log_softmax, whose result is y."""
+    """g - exp(y) sum(g), the gradient of log_softmax, where y is its result."""
     return lib.norch_softmax_backward(g, y, dim, True)

@@ -48,8 +48,8 @@ def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Te
 
 @method(numpy=True)
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False) -> sort_result:
-    """(values, indices) along dim in ascending or descending order; equal elements keep their order, and NaN is the
-    greatest.
+    """(values, indices): the elements along dim in ascending or descending order. Equal elements keep their order. NaN
+    is larger than all numbers.
 
     >>> norch.sort(norch.tensor([3, 1, 2])).indices
     tensor([1, 2, 0])
@@ -83,7 +83,7 @@ def msort(input: Tensor) -> Tensor:
 
 @method(numpy=True)
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> topk_result:
-    """The k largest (or smallest) elements along dim in order, and their indices: (values, indices).
+    """(values, indices): the k largest (or smallest) elements along dim in order, and their indices.
 
     >>> norch.topk(norch.tensor([3, 1, 2]), 2).values
     tensor([3, 2])
@@ -149,14 +149,14 @@ _Median = derivative(
 
 
 def index_at(x: Tensor, dim: int, k: int) -> Tensor:
-    """The index of the element at place k in sorted order, dim being kept as 1."""
+    """The index of the element at place k in sorted order. dim stays, with size 1."""
     if x.is_cuda:
         return order_of(x, dim).narrow(dim, k, 1).clone() if x.ndim else order_of(x, dim)  # not all of the order
     return lib.norch_order_index(x, dim, k)
 
 
 def _middle(x: Tensor, dim: int, ignore_nan: bool) -> Tensor:
-    """The place of the median along dim, kept as 1."""
+    """The place of the median along dim. dim stays, with size 1."""
     if not x.is_cuda:
         return lib.norch_order_index(x, dim, constants["NANMEDIAN" if ignore_nan else "MEDIAN"])
     order = order_of(x, dim)
@@ -186,9 +186,8 @@ def searchsorted(
     sorter: Tensor | None = None,
 ) -> Tensor:
     """The index at which each value of input belongs in the sorted last axis of sorted_sequence: before equal elements
-    (side "left") or after them ("right").
-
-    sorted_sequence is 1-d, or has the leading sizes of input; sorter gives the order of one that is not sorted.
+    (side="left") or after them ("right"). sorted_sequence is 1-d, or has the leading sizes of input. If it is not
+    sorted, sorter has the indices that sort it.
 
     >>> norch.searchsorted(norch.tensor([1, 3, 5]), norch.tensor([3, 6]))
     tensor([1, 3])

@@ -30,7 +30,7 @@ def _density(a: Any, x: Any, n: int = 1) -> Any:
 
 
 def _slope_of_density(g: Tensor, a: Tensor, x: Tensor, n: int) -> Tensor:
-    """Of x**k e**-x its k x**(k - 1) e**-x less itself, without dividing by x, which may be 0."""
+    """The derivative of x**k e**-x: k x**(k - 1) e**-x - x**k e**-x, without dividing by x, which may be 0."""
     power = a - n
     return g * (power * _density(a.where(power != 0, n + 1), x, n + 1) - _density(a, x, n))
 
@@ -46,12 +46,14 @@ def _power_density(a: Any, x: Any, n: int) -> Any:
 
 
 def _is_far(x: Tensor) -> Tensor:
-    """Where i0e(x) and |i1e(x)| agree in so many digits that an asymptotic series is nearer to their difference."""
+    """Where i0e(x) and |i1e(x)| agree in so many digits that an asymptotic series gives their difference more
+    exactly.
+    """
     return x.abs() > (1000.0 if x.dtype.itemsize == 8 else 30.0)
 
 
 def bessel_complement(x: Tensor) -> Tensor:
-    """1 - i1(x) / i0(x) of x from 0 on; far out by the series of the two (Abramowitz and Stegun, 9.7.1)."""
+    """1 - i1(x) / i0(x) for x >= 0. For large x it is the series of the two (Abramowitz and Stegun, 9.7.1)."""
     far = _is_far(x)
     near = x.where(far.logical_not(), 0)
     y = 1 / x.where(far, 1)
@@ -140,7 +142,7 @@ zeta: Any = function_op(
 
 
 def entr(input: Tensor) -> Tensor:  # PyTorch's name
-    """-x log(x), whose sum over probabilities is their entropy: 0 at 0, -inf below.
+    """-x log(x), 0 at 0 and -inf below. Summed over probabilities it is their entropy.
 
     >>> norch.special.entr(norch.tensor([0.0, 0.5, 1.0]))
     tensor([0.0000, 0.3466, 0.0000])
@@ -154,7 +156,7 @@ def _entr(x: Tensor) -> Tensor:
 
 
 def ndtr(input: Tensor) -> Tensor:
-    """The distribution function of the standard normal distribution, exact far to the left, too.
+    """The distribution function of the standard normal distribution, exact far in the left tail too.
 
     >>> norch.special.ndtr(norch.tensor([0.0, 1.96]))
     tensor([0.5000, 0.9750])
@@ -163,7 +165,7 @@ def ndtr(input: Tensor) -> Tensor:
 
 
 def xlog1py(input: Operand, other: Operand) -> Tensor:
-    """input * log(1 + other), 0 where input is 0 and other no NaN. Integers become floats.
+    """input * log(1 + other). It is 0 where input is 0 and other is not NaN. Integers become floats.
 
     >>> norch.special.xlog1py(norch.tensor([0.0, 2.0]), norch.tensor([-1.0, 1.0]))
     tensor([0.0000, 1.3863])
@@ -241,7 +243,7 @@ def _log_ndtr(x: Tensor) -> Tensor:
 
 
 def log_ndtr(input: Tensor) -> Tensor:
-    """log(ndtr(input)), exact far to the left, too, where ndtr() is 0. Integers become floats.
+    """log(ndtr(input)), exact far in the left tail too, where ndtr() is 0. Integers become floats.
 
     >>> norch.special.log_ndtr(norch.tensor([-50.0, 0.0]))
     tensor([-1.2548e+03, -6.9315e-01])
@@ -268,7 +270,7 @@ def _ndtri(p: Tensor) -> Tensor:
 
 
 def ndtri(input: Tensor) -> Tensor:
-    """The inverse of ndtr(), the quantile function of the standard normal distribution: NaN outside [0, 1]. Integers
+    """The inverse of ndtr(), the quantile function of the standard normal distribution. NaN outside [0, 1]. Integers
     become floats.
 
     >>> norch.special.ndtri(norch.tensor([0.0, 0.025, 0.5]))

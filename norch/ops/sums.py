@@ -1,6 +1,7 @@
-"""Sums with a factor: add(), sub() and their in-place forms with alpha=, and what addcmul() and the like share.
+"""Sums with a factor: add(), sub() and their in-place forms with alpha=, and helpers of addcmul() and similar
+functions.
 
-Rows of csrc/ops.def take no factor: the sum of floats is a row of three inputs, any other multiplies first.
+Rows of csrc/ops.def take no factor. The sum of floats is a row of three inputs; other sums multiply first.
 """
 
 from __future__ import annotations
@@ -46,15 +47,18 @@ def sub(input: Operand, other: Operand, second: Any = None, *, alpha: Any = 1) -
 
 
 def older_factor(name: str, factor: Any, keyword: Any) -> Any:
-    """The factor of an older form, which stands before what it multiplies; keyword: the one given by name."""
+    """The factor of an older form, which has it before the tensor that it multiplies. keyword is the factor that was
+    passed by name.
+    """
     if keyword != 1:
         raise TypeError(f"{name}: two factors, {factor} before the tensor and {keyword} by name")
     return factor
 
 
 def older_form(name: str, arguments: tuple[Any, ...], beta: Any, alpha: Any) -> tuple[Any, ...]:
-    """The three tensors, beta and alpha of a call whose numbers stand before what they multiply; those given by name
-    are 1."""
+    """The three tensors, beta and alpha of a call in an older form, in which numbers precede the tensors that they
+    multiply. A beta or alpha passed by name must be 1 then.
+    """
     tensors = [x for x in arguments if isinstance(x, Handle)]
     factors = [x for x in arguments[:-2] if not isinstance(x, Handle)]
     if len(tensors) != 3 or len(factors) != len(arguments) - 3 or len(factors) > 2 or not beta == alpha == 1:

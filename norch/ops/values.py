@@ -45,7 +45,7 @@ def from_bytes(data: bytes, shape: tuple[int, ...], dtype: DType) -> Tensor:
 
 
 def on_device(x: Tensor, device: DeviceLike) -> Tensor:
-    """x on the device that was asked for; None: the default one."""
+    """x on this device; None is the default one."""
     if device is not None or current.default is not CPU:
         x = x.to(current.default if device is None else device)
     return x
@@ -122,14 +122,14 @@ def _number(data: Any, types: set[Any]) -> Any:
 
 
 def common_dtype(types: set[Any]) -> DType:
-    """The dtype that the given Python types and dtypes promote to; the default dtype for none."""
+    """The dtype to which these Python types and dtypes promote; the default dtype if there are none."""
     if not types:
         return get_default_dtype()
     return reduce(promote_types, map(_promoted_as, types))
 
 
 def _promoted_as(one: Any) -> DType:
-    """The dtype that a Python type stands for: float and complex are of the precision of the default dtype."""
+    """The dtype of a Python type in promotion: float and complex have the precision of the default dtype."""
     if one is float or one is complex:
         return get_default_dtype() if one is float else get_default_dtype().to_complex()
     return dtype_named(one)
@@ -167,10 +167,9 @@ def tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A new tensor of the values in data: a number, nested lists, an array, a buffer or a tensor; always a copy.
-
-    Its dtype is that of the values: int64 for integers, bool for bools, the default dtype for floats, the array's own
-    for arrays. ShapeError for ragged lists, TypeError for objects that are no numbers.
+    """A new tensor with a copy of the values in data: a number, nested lists, an array, a buffer or a tensor. By
+    default the dtype follows the values: int64 for integers, bool for bools, the default dtype for floats, and the
+    dtype of an array. ShapeError for ragged lists, TypeError for objects that are no numbers.
 
     >>> norch.tensor([[1, 2], [3, 4]])
     tensor([[1, 2],
@@ -221,7 +220,7 @@ def number_or_array(value: Any, name: str) -> Any:
 
 
 def _weak_number(value: Any, name: str) -> Any:
-    """A Python number as a 0-d tensor that takes part in promotion by its kind only; None for what is none."""
+    """A Python number as a 0-d tensor that takes part in promotion by its kind only; None for other objects."""
     if isinstance(value, bool):
         return lib.norch_scalar_int(int(value), 0)
     if isinstance(value, int):
@@ -258,7 +257,7 @@ def _has_buffer(data: Any) -> bool:
 
 
 def _has_only_dlpack(data: Any) -> bool:
-    """Whether data is an array of a library that offers its memory by __dlpack__ and no conversion to NumPy's."""
+    """Whether data is an array of a library that offers its memory by __dlpack__, but cannot convert it to NumPy's."""
     return not isinstance(data, Handle) and hasattr(data, "__dlpack__") and not hasattr(data, "__array__")
 
 
@@ -269,7 +268,7 @@ def _from_dlpack(data: Any) -> Tensor:
 
 
 def _of_storage(storage: Storage, dtype: Any) -> Tensor:
-    """The elements of dtype in a storage, which they share; None: its bytes."""
+    """A tensor of dtype over the elements of a storage. With None the elements are its bytes."""
     wanted = BY_NAME["uint8"] if dtype is None else dtype_named(dtype)
     return storage.seen_as(wanted, (storage.nbytes() // wanted.itemsize,), (1,), 0)
 
@@ -299,17 +298,19 @@ def _array_dtype(typestr: str) -> DType:
 
 
 def _is_ndarray(data: Any) -> bool:
-    """Whether data is a NumPy array, which keeps its memory; the array interface of a scalar points at a temporary."""
+    """Whether data is a NumPy array, whose memory lives as long as it does. The array interface of a NumPy scalar
+    points to a temporary.
+    """
     numpy = sys.modules.get("numpy")  # imported already if there is an array
     return numpy is not None and isinstance(data, numpy.ndarray)
 
 
 def from_numpy(array: Any) -> Tensor:
-    """A tensor over the memory of a NumPy array: writes go both ways, and each keeps the memory alive.
+    """A tensor over the memory of a NumPy array. Writes go both ways, and each of the two keeps the memory alive.
 
-    A read-only array is shared too, with a warning: writes to the tensor are undefined. TypeError for anything but an
-    array, such as a NumPy scalar; ArgumentError for arrays whose strides are no multiples of the element size;
-    DTypeError for dtypes that norch lacks.
+    A read-only array is shared too, with a warning: writes to the tensor are undefined. TypeError for other objects,
+    such as a NumPy scalar; ArgumentError for an array whose strides are not multiples of the element size; DTypeError
+    for dtypes that norch lacks.
 
     >>> import numpy
     >>> a = numpy.zeros(2)
@@ -328,9 +329,9 @@ def from_numpy(array: Any) -> Tensor:
 
 
 def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A 1-d tensor of dtype over the bytes of a Python buffer, as bytearray, memoryview or mmap, from offset on: count
-    elements, or all there are. Writes go both ways; of a read-only or unaligned buffer it is a copy. ArgumentError
-    where there are fewer elements, or bytes are left over.
+    """A 1-d tensor of dtype over the bytes of a Python buffer, such as bytearray, memoryview or mmap, from offset on.
+    count is the number of elements, by default all. Writes go both ways; for a read-only or unaligned buffer the tensor
+    is a copy. ArgumentError if there are fewer elements, or if bytes are left over.
 
     >>> norch.frombuffer(bytearray([1, 0, 2, 0]), dtype=norch.int16)
     tensor([1, 2], dtype=norch.int16)
@@ -375,8 +376,8 @@ def _over_array(array: Any) -> Tensor:
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike = None) -> Tensor:
-    """data as a tensor, which shares memory with a tensor or a NumPy array if dtype and device allow (with a warning if
-    the array is read-only).
+    """data as a tensor. It shares memory with a tensor or a NumPy array if dtype and device allow, with a warning if
+    the array is read-only.
 
     >>> x = norch.ones(2)
     >>> norch.as_tensor(x) is x
@@ -408,10 +409,9 @@ def asarray(
     copy: bool | None = None,
     requires_grad: bool | None = None,
 ) -> Tensor:
-    """obj as a tensor, which shares memory with obj where possible (copy None), never (True), or always (False, with an
-    ArgumentError where it cannot). A tensor stays in its graph unless requires_grad is False. The bytes of a buffer
-    that is no array, such as bytearray, are read as elements of dtype, or else of the default dtype. obj may be a
-    DLPack capsule.
+    """obj as a tensor. With copy=None it shares memory with obj if possible, with True never, and with False always;
+    ArgumentError if it cannot. A tensor stays in its graph unless requires_grad is False. The bytes of a buffer that is
+    no array, such as bytearray, are read as elements of dtype, or of the default dtype. obj may be a DLPack capsule.
 
     >>> norch.asarray([1, 2])
     tensor([1, 2])

@@ -57,10 +57,11 @@ def sizes(shape: tuple[Any, ...], keyword: Any = None) -> Any:
 
 @method
 def view(x: Tensor, *shape: Any, size: Any = None, dtype: DType | None = None) -> Tensor:
-    """x in another shape of as many elements, one size may be -1; ShapeError where the strides would need a copy.
+    """A view of x in another shape with the same number of elements. One size may be -1. ShapeError if the strides
+    would need a copy.
 
-    view(dtype) shows the bytes as another dtype, outside any graph; where its elements are smaller or larger, the last
-    size grows or shrinks.
+    view(dtype) is a view of the bytes as another dtype, outside any graph. If its elements are smaller or larger, the
+    last size grows or shrinks.
 
     >>> norch.arange(6).view(2, -1)
     tensor([[0, 1, 2],
@@ -87,7 +88,8 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method
 def reshape(input: Tensor, *sizes_: Any, shape: Any = None) -> Tensor:
-    """input in another shape of as many elements, one size may be -1: a view where the strides allow, else a copy.
+    """input in another shape with the same number of elements: a view if the strides allow, else a copy. One size may
+    be -1.
 
     >>> norch.reshape(norch.arange(4), (2, -1))
     tensor([[0, 1],
@@ -123,7 +125,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 @method
 def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """A view without the axes of size 1: without all of them, or those in dim, which NumPy calls axis.
+    """A view without axes of size 1: without all of them, or without those in dim. NumPy calls dim axis.
 
     >>> norch.squeeze(norch.zeros(1, 2, 1)).shape
     norch.Size([2])
@@ -135,7 +137,7 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
 
 @method
 def unsqueeze(input: Tensor, dim: int | None = None, *, axis: int | None = None) -> Tensor:
-    """A view with a new axis of size 1 at dim, which NumPy calls axis.
+    """A view with a new axis of size 1 at dim. NumPy calls dim axis.
 
     >>> norch.unsqueeze(norch.zeros(2, 3), 1).shape
     norch.Size([2, 1, 3])
@@ -155,7 +157,7 @@ def _either(dim: Any, axis: Any, name: str) -> Any:
 
 @method
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from start_dim to end_dim joined to one: a view where strides allow it, else a copy.
+    """input with the axes from start_dim to end_dim joined to one: a view if the strides allow, else a copy.
 
     >>> norch.flatten(norch.zeros(2, 3, 4), 1).shape
     norch.Size([2, 12])
@@ -193,7 +195,7 @@ Permute = view_derivative("permute", grad=lambda g, arguments: permute(g, _inver
 
 @method
 def transpose(input: Tensor, dim0: Any, dim1: int | None = None) -> Tensor:
-    """A view with two axes exchanged; or, as in NumPy, with all axes in the order of the sequence dim0.
+    """A view with two axes exchanged, or, as in NumPy, with all axes in the order of the sequence dim0.
 
     >>> norch.transpose(norch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
     tensor([[1, 4],
@@ -239,7 +241,7 @@ def t(input: Tensor) -> Tensor:
 
 @method
 def expand(x: Tensor, *shape: Any, size: Any = None) -> Tensor:
-    """Sizes of 1 (and new leading axes) broadcast to shape, by stride 0; -1 keeps a size.
+    """A view that broadcasts axes of size 1, and new leading axes, to shape by strides of 0. -1 keeps a size.
 
     >>> norch.tensor([[1], [2]]).expand(-1, 3)
     tensor([[1, 1, 1],
@@ -262,7 +264,7 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
 
 @method(moves=True)
 def broadcast_to(input: Tensor, *sizes_: Any, size: Any = None) -> Tensor:
-    """A view of input, broadcast to the shape size: NumPy's name of input.expand(size).
+    """A view of input that broadcasts to the shape size. NumPy has this name; input.expand(size) is the same.
 
     >>> norch.broadcast_to(norch.tensor([1, 2]), (2, 2))
     tensor([[1, 2],
@@ -285,7 +287,7 @@ def axis(dim: int, n: int, name: str) -> int:
 
 
 def axes(dims: Axes, ndim: int, name: str) -> list[int]:
-    """dims as axes from the front, each once."""
+    """dims as axes counted from the front. Each axis may occur once."""
     positions = [
         dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name) for dim in listed(dims)
     ]
@@ -295,7 +297,7 @@ def axes(dims: Axes, ndim: int, name: str) -> list[int]:
 
 
 def listed(numbers: Any) -> tuple[Any, ...]:
-    """Numbers as a tuple. One number, also as a 0-d tensor or array, is a tuple of itself."""
+    """Numbers as a tuple. One number, also a 0-d tensor or array, becomes a tuple of one."""
     return tuple(numbers) if hasattr(numbers, "__iter__") and getattr(numbers, "ndim", True) else (numbers,)
 
 
@@ -321,7 +323,7 @@ Region = view_derivative(
 
 @method
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The part at one index of an axis, without that axis; IndexError when out of range.
+    """A view of the part at one index of an axis, without that axis. IndexError if the index is out of range.
 
     >>> norch.select(norch.tensor([[1, 2], [3, 4]]), 1, 0)
     tensor([1, 3])
@@ -330,7 +332,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 
 def slice_(x: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
-    """x[start:stop:step] along dim, its bounds as in Python; a negative step gives a flipped view."""
+    """A view x[start:stop:step] along dim. The bounds follow Python's rules; a negative step gives a flipped view."""
     out = lib.norch_slice(x, dim, start, stop, step)
     node_class = _Flip if step == -1 and out.shape == x.shape else Region
     return record_view(node_class, out, x, slice_, (dim, start, stop, step))
@@ -342,7 +344,7 @@ _Flip = view_derivative("flip", grad=lambda g, arguments: slice_(g, *arguments))
 
 @method
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """A view of length elements along dim, from start on.
+    """A view of length elements along dim, from start on. BoundsError beyond the end.
 
     >>> norch.narrow(norch.arange(5), 0, 1, 3)
     tensor([1, 2, 3])
@@ -353,7 +355,8 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @method
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two axes as the last axis, offset above the main diagonal (negative: below).
+    """A view with the diagonal of two axes as the last axis. A positive offset is above the main diagonal, a negative
+    one below.
 
     >>> norch.diagonal(norch.tensor([[1, 2], [3, 4]]))
     tensor([1, 4])
@@ -364,7 +367,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @method
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of size elements along an axis, step apart, as a new last axis.
+    """A view with windows of size elements along an axis, step apart, as a new last axis.
 
     >>> norch.arange(5).unfold(0, 3, 1)
     tensor([[0, 1, 2],
@@ -395,9 +398,8 @@ _Unfold = view_derivative("unfold", grad=_unfold_grad)
 
 @method(moves=True)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """The storage of input in any shape and strides (in elements), which must stay inside it; ArgumentError otherwise.
-
-    Where gradients are recorded, no two elements of input, and of the tensor that it is a view of, may be the same.
+    """A view of the storage of input in any shape and strides (in elements). ArgumentError if it leaves the storage.
+    Where gradients are recorded, no two elements of input, or of the tensor that it is a view of, may be the same.
 
     >>> norch.arange(5).as_strided((3, 3), (1, 1))
     tensor([[0, 1, 2],

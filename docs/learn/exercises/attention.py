@@ -5,14 +5,15 @@ import norch
 
 
 def multi_head(q, k, v, heads):
-    """Causal attention of (B, T, D) by heads that each see D / heads of the features: head h has the features from
-    h * D / heads on, attends by itself, and its result is at the same features of the result (B, T, D)."""
+    """Causal attention of q, k and v (B, T, D) by several heads. Head h sees D / heads of the features, those from
+    h * D / heads on, and its result is at the same features of the result (B, T, D)."""
     raise NotImplementedError("multi_head: (B, T, heads, D / heads), with the heads before the positions")
 
 
 def cached(q, k, v, cache):
-    """One more position: q, k and v are (B, 1, D). cache is (keys, values) of the earlier positions, (B, T, D) each, or
-    None. Returns the attention of this position to all, itself included, (B, 1, D), and the cache with it."""
+    """Attention of one more position, whose q, k and v are (B, 1, D). cache is (keys, values) of the earlier positions,
+    (B, T, D) each, or None. Returns the attention (B, 1, D) of this position to all positions, itself included, and
+    the cache with this position added."""
     raise NotImplementedError("cached: append to the cache, then attend; nothing is hidden from the last position")
 
 

@@ -14,7 +14,7 @@ class Node:
 
 
 class Value:
-    """A number, and the node that made it."""
+    """A number, and the node of the step that computed it."""
 
     def __init__(self, data, node=None):
         self.data = data

@@ -1,18 +1,18 @@
-"""Exercise of chapter 2: what an index was, and where a mask is true. Run this file: it says what is wrong until both
-functions are right."""
+"""Exercise of chapter 2: find the index of a view, and the positions where a mask is true. Run this file: it says what
+is wrong until both functions are right."""
 
 import norch
 
 
 def first_index(view, base):
     """The index of the first element of a view in its contiguous base, as a tuple of integers: first_index(x[2, 1:], x)
-    is (2, 1). Both know their storage_offset()."""
+    is (2, 1). Both have the method storage_offset()."""
     raise NotImplementedError("first_index: divide by the strides of base, from the first to the last")
 
 
 def positions(mask):
-    """Where a mask of any number of dimensions is true: a matrix with a row of indices for each, in order of memory.
-    norch.nonzero(mask) without norch.nonzero."""
+    """The indices of all elements of a mask that are true: a matrix with one row for each, in order of memory. The mask
+    has any number of dimensions. norch.nonzero(mask) gives the same; do not call it."""
     raise NotImplementedError("positions: flatten the mask, number its elements, and undo the flattening")
 
 

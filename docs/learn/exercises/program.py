@@ -8,9 +8,9 @@ def drop_dead(calls, results):
 
 
 def share_common(calls, results):
-    """(calls, results) without calls that compute what an earlier one has: the same operation on the same inputs. Calls
-    that read the later output read the earlier one instead. Results are renamed as well."""
-    raise NotImplementedError("share_common: keep a dict of what is there, and a dict of new names")
+    """(calls, results) without calls that repeat an earlier one: the same operation on the same inputs. Calls that read
+    the later output read the earlier one instead. Results are renamed as well."""
+    raise NotImplementedError("share_common: keep a dict of computed calls, and a dict of new names")
 
 
 def check(drop_dead, share_common):

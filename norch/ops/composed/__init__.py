@@ -1,1 +1,1 @@
-"""Operations that are composed of others: they have no kernel and no derivative of their own."""
+"""Operations that are composed of others. They have no kernel and no derivative."""

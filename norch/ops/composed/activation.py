@@ -19,7 +19,7 @@ __all__ = ["hardshrink", "prelu", "threshold"]
 
 @rename_errors
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """input where it is above the threshold (or NaN), value elsewhere.
+    """input where it is above the threshold or NaN, and value elsewhere.
 
     >>> norch.threshold(norch.tensor([1.0, 3.0]), 2.0, 0.0)
     tensor([0., 3.])
@@ -29,7 +29,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 
 
 def operands_of_threshold(input: Tensor, threshold: float, value: float) -> tuple[Tensor, float, float]:
-    """What the row takes; TypeError or DTypeError for what threshold() refuses."""
+    """The operands of the row. TypeError or DTypeError for arguments that threshold() refuses."""
     check_numbers("threshold", threshold=threshold, value=value)
     input = numbers_of(as_operand(input, "threshold"), "threshold")
     if input.dtype.is_floating_point:
@@ -52,8 +52,8 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 @method(composed=True, autocast="lower")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input, times weight where it is negative: one weight, or one for each channel (dimension 1) (He et
-    al. 2015). Floats only.
+    """input where it is positive, weight times input where it is negative (He et al. 2015). weight is one number, or
+    one for each channel (dimension 1). Floats only.
 
     >>> norch.prelu(norch.tensor([-2.0, 3.0]), norch.tensor([0.25]))
     tensor([-0.5000,  3.0000])

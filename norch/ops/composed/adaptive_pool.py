@@ -1,4 +1,4 @@
-"""Adaptive pooling: the output size is given, and windows divide each axis into so many parts."""
+"""Adaptive pooling: the caller chooses the output size, and windows divide each axis into that number of parts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _adaptive_avg(name: str, axes: int, x: Tensor, output_size: Any) -> Tensor:
 
 @composed
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
-    """input (N, C, L) or (C, L): means of windows that divide the last axis into output_size parts.
+    """The means of windows that divide the last axis of input (N, C, L) or (C, L) into output_size parts.
 
     >>> norch.nn.functional.adaptive_avg_pool1d(norch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
     tensor([[2., 6.]])
@@ -57,9 +57,9 @@ def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tens
 
 @composed
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """input (N, C, H, W) or (C, H, W): means of windows that divide the last two axes; None keeps a size.
-
-    Window i of n along an axis of size L reaches from i L / n, rounded down, to (i + 1) L / n, rounded up.
+    """The means of windows that divide the last two axes of input (N, C, H, W) or (C, H, W) into output_size parts;
+    None keeps a size. Window i of n along an axis of size L goes from i L / n, rounded down, to (i + 1) L / n, rounded
+    up.
 
     >>> norch.nn.functional.adaptive_avg_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 1)
     tensor([[[2.5000]]])
@@ -69,7 +69,8 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 @composed(autocast="float32 -")
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """input (N, C, D, H, W) or (C, D, H, W): means of windows as those of adaptive_avg_pool2d.
+    """The means of windows that divide the last three axes of input (N, C, D, H, W) or (C, D, H, W), as in
+    adaptive_avg_pool2d().
 
     >>> norch.nn.functional.adaptive_avg_pool3d(norch.ones(3, 8, 8, 8), 2).shape
     norch.Size([3, 2, 2, 2])

@@ -52,7 +52,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 @method(moves=True)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices, in the axes dim1 and dim2, whose diagonals are the last axis; zeros elsewhere.
+    """Matrices, in the axes dim1 and dim2 of the result, with the last axis of input as diagonals and zeros elsewhere.
 
     >>> norch.diag_embed(norch.tensor([[1, 2]]))
     tensor([[[1, 0],

@@ -38,7 +38,7 @@ def _norm(x: Tensor, p: float, keepdim: bool = False) -> Tensor:
 
 
 def _row_norms(x: Tensor, p: float) -> Tensor:
-    """The p-norms of differences, of which NaN counts as no number: for p = 0 too, as in PyTorch."""
+    """The p-norms of differences x. They are NaN where x has a NaN, for p = 0 too, as in PyTorch."""
     norms = _norm(x, p)
     return norms if p else where((x == x).all(-1), norms, math.nan)
 
@@ -179,13 +179,13 @@ def _with_squares(x: Tensor) -> tuple[Tensor, Tensor]:
 def cdist(
     x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
-    """The p-norms of all differences of rows: (..., M, K) and (..., N, K) give (..., M, N).
+    """The p-norms of all differences of rows: x1 (..., M, K) and x2 (..., N, K) give (..., M, N).
 
-    With p=2, more than 25 rows and a million differences (M N K) the squares come from a product of matrices, |a|^2 -
-    2 ab + |b|^2, as in PyTorch from 25 rows on: much faster, but distances that are small beside the spread of the rows
-    are less exact, and 0 where rounding hides them; |a| and |b| are those about a typical row of x1. A row that is 1e19
-    times as far away as others (in float64 1e154) is at an infinite distance.
-    compute_mode "use_mm_for_euclid_dist" asks for that always, "donot_use_mm_for_euclid_dist" never.
+    With p=2, more than 25 rows and a million differences (M N K), the squares come from a product of matrices, |a|^2 -
+    2 ab + |b|^2; PyTorch does this from 25 rows on. It is much faster, but distances that are small compared to the
+    spread of the rows are less exact, and 0 where rounding hides them. a and b are measured from a typical row of x1. A
+    row that is 1e19 times as far away as others (1e154 in float64) is at an infinite distance.
+    compute_mode="use_mm_for_euclid_dist" always takes the product, "donot_use_mm_for_euclid_dist" never.
 
     >>> norch.cdist(norch.zeros(1, 2), norch.tensor([[3.0, 4.0], [0.0, 0.0]]))
     tensor([[5., 0.]])
@@ -210,7 +210,7 @@ def cdist(
 
 @composed
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last axis; two numbers count as vectors of one.
+    """The p-norm of x1 - x2 + eps along the last axis. Two numbers count as vectors of one element.
 
     >>> norch.pairwise_distance(norch.tensor([[0.0, 0.0]]), norch.tensor([[3.0, 4.0]]))
     tensor([5.0000])
@@ -258,7 +258,8 @@ def _rows_at_once(x: Tensor) -> int:
 
 @composed(autocast="- float32")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences of each two rows of input (N, M): (N (N - 1) / 2), row 0 with 1, 0 with 2 ...
+    """The p-norms of the differences of all pairs of rows of input (N, M), as a vector (N (N - 1) / 2) in the order 0
+    and 1, 0 and 2, ..., 1 and 2, ...
 
     >>> norch.pdist(norch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426])
@@ -272,7 +273,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 
 @composed(autocast="- float32")
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along dim, whose lengths count as eps at least; the others broadcast.
+    """The cosine of the angle between vectors along dim. The other axes broadcast. A length below eps counts as eps.
 
     >>> norch.cosine_similarity(norch.tensor([1.0, 0.0]), norch.tensor([1.0, 1.0]), dim=0)
     tensor(0.7071)
@@ -291,7 +292,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 @method(inplace=True, composed=True, autocast="- float32", out=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """input with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p is positive.
+    """input, with each part along dim whose p-norm exceeds maxnorm scaled down to maxnorm. p must be positive.
 
     >>> norch.renorm(norch.tensor([[3.0, 4.0], [0.3, 0.4]]), p=2, dim=0, maxnorm=1.0)
     tensor([[0.6000, 0.8000],

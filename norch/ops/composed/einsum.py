@@ -50,12 +50,13 @@ _BATCH_AXES = 8  # more batch axes are merged into one, to stay below the limit 
 def einsum(equation: Any, *operands: Tensor | Any) -> Tensor:
     """The product of the operands' elements, summed over all labels that the output lacks.
 
-    The equation labels the axes of each operand with letters, and those of the output after "->". Without "->" the
+    The equation labels the axes of each operand with letters, and after "->" the axes of the output. Without "->" the
     output has the labels that occur once, in alphabetical order. A label that an operand has twice takes the diagonal.
-    "..." stands for any number of further axes, which broadcast; they come first in an output that is not written.
-    Spaces are ignored. einsum(a, [0, 1], b, [1, 2], [0, 2]) takes numbers from 0 to 51 in place of letters.
-    ShapeError, ArgumentError or DTypeError, which name the equation and the operand, for operands that do not match it;
-    DeviceError for operands on two devices, except for numbers (0-d tensors of the CPU).
+    "..." means any number of further axes, which broadcast; they come first in an output that is not written. Spaces
+    are ignored. einsum(a, [0, 1], b, [1, 2], [0, 2]) has numbers from 0 to 51 instead of letters.
+
+    If operands do not match the equation, ShapeError, ArgumentError or DTypeError name both. DeviceError for operands
+    on two devices, except for numbers (0-d tensors of the CPU).
 
     >>> a, b = norch.arange(6.0).view(2, 3), norch.ones(3, 4)
     >>> norch.einsum("ij,jk->ik", a, b)
@@ -81,7 +82,7 @@ def einsum(equation: Any, *operands: Tensor | Any) -> Tensor:
 
 
 def contract(name: str, tensors: Sequence[Tensor], inputs: tuple[Labels, ...], output: Labels) -> Tensor:
-    """einsum() with labels given as numbers, whose sums keep the dtype; name is that of the caller, for errors."""
+    """einsum() with numbers as labels. Sums keep the dtype. Errors have the name of the caller."""
     shapes = tuple([lib.norch_shape(x) for x in tensors])
     return _run(_plan(name, inputs, output, shapes, _sum_same_dtype), list(tensors))
 

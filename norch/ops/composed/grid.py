@@ -31,7 +31,8 @@ from .shape import flip
 
 @rename_errors
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Views of vectors over the grid that they span: indexing="ij" (rows first, the default) or "xy" (columns first).
+    """Views of vectors over the grid that they span. indexing is "ij" (rows first, the default) or "xy" (columns
+    first).
 
     >>> rows, columns = norch.meshgrid(norch.arange(2), norch.arange(3), indexing="ij")
     >>> (rows * 10 + columns).tolist()
@@ -66,7 +67,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @rename_errors
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All choices of one element of each vector, each choice a row; a single vector is returned unchanged.
+    """A matrix of all choices of one element of each vector, each choice in a row. A single vector is returned
+    unchanged.
 
     >>> norch.cartesian_prod(norch.tensor([1, 2]), norch.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
@@ -81,7 +83,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @rename_errors
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of r elements of a vector in their order, each choice a row.
+    """A matrix of all choices of r elements of a vector, in their order, each choice in a row.
 
     >>> norch.combinations(norch.tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
@@ -107,7 +109,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 @composed
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of a vector from N - 1 down to 0 (up, when increasing) as columns; N: its length unless given.
+    """The powers N - 1 to 0 of a vector as columns, or 0 to N - 1 with increasing. N is the length of the vector by
+    default.
 
     >>> norch.vander(norch.tensor([2, 3])).tolist()
     [[2, 1], [3, 1]]
@@ -117,7 +120,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 
 def powers(x: Tensor, count: int | None) -> Tensor:
-    """x^0 ... x^(count - 1) along a new last axis (..., n, count); count: n, the last size of x, unless given."""
+    """x^0 ... x^(count - 1) along a new last axis (..., n, count). count is n, the last size of x, by default."""
     count = x.shape[-1] if count is None else int64(count, "vander: N")
     if count < 0:
         raise ArgumentError(f"vander: {count} columns")

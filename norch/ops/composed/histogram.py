@@ -39,9 +39,8 @@ def _extremes(x: Any) -> tuple[float, float]:
 
 @method(composed=True, out=True)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal parts of [min, max], in the dtype of input, a float.
-
-    Where min and max are equal, they are the least and the largest element. Other elements are not counted.
+    """The number of elements in each of `bins` equal parts of [min, max], in the dtype of input, a float. Other
+    elements are not counted. If min and max are equal, the least and the largest element replace them.
 
     >>> norch.histc(norch.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
@@ -74,10 +73,11 @@ def _counted(hist: Tensor, at: Tensor, counted: Tensor | None) -> Tensor:
 def histogram(
     input: Tensor, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False
 ) -> histogram_result:
-    """(hist, bin_edges): the sums of the weights (None: 1) of the elements in each bin, and the edges of the bins.
+    """(hist, bin_edges): the number of elements in each bin, or the sum of their weights, and the edges of the bins.
 
-    bins: a number of equal parts of range, (low, high), None: of the least and the largest element; or the increasing
-    edges, (n + 1,). A bin has its left edge, the last one both. density: sums by the width of the bin and their total.
+    bins is the number of equal parts of range = (low, high), by default the least and the largest element, or a tensor
+    of increasing edges (n + 1,). A bin contains its left edge, the last bin both edges. With density, hist is divided
+    by the width of the bin and by its total.
 
     >>> norch.histogram(norch.tensor([1.0, 2.0, 1.0]), bins=4, range=(0.0, 3.0)).hist
     tensor([0., 2., 1., 0.])

@@ -23,7 +23,7 @@ __all__ = ["gcd", "gradient", "heaviside", "lcm", "nextafter"]
 
 
 def _common(input: Any, other: Any, name: str) -> tuple[Any, Any, Any]:
-    """Both as tensors, and their common dtype, which must hold what is a number."""
+    """Both values as tensors, and their common dtype. An integer must fit into it."""
     x, y = as_operand(input, name), as_operand(other, name)
     dtype = result_type(x, y)
     for number in (input, other):
@@ -42,7 +42,7 @@ def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
 
 @method(inplace=True, moves=True, out=True)
 def gcd(input: Tensor, other: Tensor) -> Tensor:
-    """The greatest common divisors of integers, not negative; gcd(0, 0) is 0. By Euclid's algorithm.
+    """The greatest common divisors of integers, by Euclid's algorithm. They are not negative; gcd(0, 0) is 0.
 
     >>> norch.gcd(norch.tensor([12, 0, -4]), norch.tensor([18, 5, 6]))
     tensor([6, 5, 2])
@@ -57,7 +57,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
 
 @method(inplace=True, moves=True, out=True)
 def lcm(input: Tensor, other: Tensor) -> Tensor:
-    """The least common multiples of integers, not negative; 0 where either is 0.
+    """The least common multiples of integers. They are not negative, and 0 where an input is 0.
 
     >>> norch.lcm(norch.tensor([4, 0]), norch.tensor([6, 5]))
     tensor([12,  0])
@@ -70,8 +70,8 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
 
 @method(inplace=True, composed=True, out=True)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """0 where input is negative, 1 where it is positive, and values where it is 0 (as in PyTorch 0 for NaN). It has a
-    derivative by values, which PyTorch lacks; that by input is refused, as in PyTorch.
+    """0 where input is negative or NaN, 1 where it is positive, and values where it is 0, as in PyTorch. values has a
+    gradient, which PyTorch lacks. A gradient of input raises an error, as in PyTorch.
 
     >>> norch.heaviside(norch.tensor([-1.5, 0.0, 2.0]), norch.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])
@@ -88,8 +88,8 @@ def _step(x: Tensor, out: Tensor) -> Tensor:
 
 @method(inplace=True, moves=True, out=True)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """The number of the dtype that comes next after input, towards other. Floats of one dtype. As in PyTorch, the
-    gradient of input is that of the result, but 0 where both are equal; that of other is 0.
+    """The number of the dtype that follows input in the direction of other. Floats of one dtype. As in PyTorch, the
+    gradient of input is the gradient of the result, but 0 where both are equal, and other has the gradient 0.
 
     >>> norch.nextafter(norch.tensor([1.0]), norch.tensor([2.0])) - 1
     tensor([1.1921e-07])
@@ -112,10 +112,11 @@ def _next_half(a: Tensor, b: Tensor) -> Tensor:
 
 @composed
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
-    """The derivatives of samples along each axis of dim (None: all), a tensor for each, by differences of neighbours.
+    """The derivatives of samples along each axis of dim (by default all), one tensor for each axis, by differences of
+    neighbours.
 
-    spacing: the distance of the samples, or one for each axis, or their coordinates, a vector for each axis. Inside,
-    the error is of second order in the distances, also where these differ (Fornberg 1988); at the edges it is of
+    spacing is the distance of the samples, or one distance or vector of coordinates for each axis. Inside, the error is
+    of second order in the distances, also where these differ (Fornberg 1988). At the edges it is of the order
     edge_order, 1 or 2. Integers become floats; coordinates of a wider dtype give results of that dtype.
 
     >>> norch.gradient(norch.tensor([0.0, 1.0, 4.0, 9.0]))

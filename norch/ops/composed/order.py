@@ -37,10 +37,9 @@ _NE, _SUB, _WHERE, _ARGMAX = (OPCODES[name] for name in ("ne", "sub", "where", "
 def quantile(
     input: Tensor, q: Operand, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-th quantiles of all elements or along dim, NaN if there is a NaN; q is a number or a vector in [0, 1].
-
-    Between two elements: "linear", "lower", "higher", "midpoint" or "nearest". Several q give a new first axis.
-    float32 and float64 only.
+    """The quantiles q of all elements, or along dim. q is a number or a vector in [0, 1]; a vector gives a new first
+    axis. interpolation, between two elements, is "linear", "lower", "higher", "midpoint" or "nearest". A NaN among the
+    elements gives NaN. float32 and float64 only.
 
     >>> norch.quantile(norch.tensor([1.0, 2.0, 4.0]), norch.tensor([0.25, 0.5]))
     tensor([1.5000, 2.0000])
@@ -121,7 +120,8 @@ def _quantile(name: str, x: Tensor, q: Any, dim: Any, keepdim: bool, interpolati
 
 @method(numpy=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kthvalue_result:
-    """The k-th smallest element along dim, the first for k = 1, and its index: (values, indices). NaN is the largest.
+    """(values, indices): the k-th smallest element along dim, and its index. k counts from 1. NaN is larger than all
+    numbers.
 
     >>> norch.kthvalue(norch.tensor([4.0, 1.0, 3.0]), 2).values
     tensor(3.)
@@ -138,7 +138,8 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
 
 @method(numpy=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> mode_result:
-    """The most frequent element along dim (the smallest of those), and the last index of it: (values, indices).
+    """(values, indices): the most frequent element along dim, and its last index. Of several most frequent elements it
+    is the smallest.
 
     >>> values, indices = norch.mode(norch.tensor([3, 1, 3, 2]))
     >>> values, indices
@@ -174,9 +175,8 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements in order (1-d), or with dim the distinct slices along it.
-
-    With return_inverse and return_counts also where each element of input is among them, and how often they occur.
+    """The distinct elements in order, as a vector, or with dim the distinct slices along it. return_inverse adds the
+    position of each element of input among them, return_counts their numbers of occurrences.
 
     >>> norch.unique(norch.tensor([2, 1, 2]), return_counts=True)
     (tensor([1, 2]), tensor([1, 2]))
@@ -190,7 +190,7 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements without those that equal their predecessor, in order (1-d), or with dim the slices along it.
+    """The elements that differ from their predecessor, in their order, as a vector, or with dim the slices along it.
 
     >>> norch.unique_consecutive(norch.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
@@ -256,7 +256,7 @@ def _begins(rows: Tensor) -> Tensor:
 
 @rename_errors(out=True)
 def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among test_elements; with invert, whether it is not. Either may be a number.
+    """Whether each element is among test_elements, or with invert whether it is not. Either argument may be a number.
 
     >>> norch.isin(norch.arange(4), norch.tensor([1, 3]))
     tensor([False,  True, False,  True])
@@ -278,8 +278,7 @@ def isin(elements: Operand, test_elements: Tensor, *, assume_unique: bool = Fals
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Each element minus the one before it along dim, repeated n times; for bool, whether they differ.
-
+    """Differences along dim: each element minus the one before it, repeated n times. For bool, whether the two differ.
     prepend and append are joined to input first.
 
     >>> norch.diff(norch.tensor([1, 4, 9]))
@@ -314,10 +313,9 @@ def _differences(x: Tensor, dim: int) -> Tensor:
 
 @method(moves=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each of 0, 1, ... occurs in input, a vector of integers that are not negative: at least minlength
-    counts.
-
-    With weights, of input's shape, the sums of those: float32 if they are, else float64.
+    """The number of occurrences of 0, 1, ... in input, a vector of integers that are not negative. The result has at
+    least minlength elements. With weights, of the shape of input, it has the sums of the weights, as float32 if they
+    are float32, else as float64.
 
     >>> norch.bincount(norch.tensor([0, 2, 2]))
     tensor([1, 0, 2])

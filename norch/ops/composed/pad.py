@@ -25,11 +25,11 @@ _MODES = {mode: constants[f"PAD_{mode.upper()}"] for mode in ("constant", "refle
 
 @rename_errors
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """A copy with more elements at the ends of its last axes: pad holds (before, after) of the last axis, then of the
-    one before it, and so on; negative numbers remove elements.
+    """A copy with more elements at the ends of its last axes. pad has two numbers for each axis, before and after, and
+    begins with the last axis. Negative numbers remove elements.
 
-    mode: "constant" (value, 0 unless given) for any axes; "reflect" (mirrored at the outermost element), "replicate"
-    (the outermost element) and "circular" (from the other end) for the last 1 to 3 axes of 2 to 5.
+    mode is "constant" (value, by default 0) for any axes, or for the last 1 to 3 axes of 2 to 5 "reflect" (mirrored at
+    the outermost element), "replicate" (the outermost element) or "circular" (from the other end).
 
     >>> norch.nn.functional.pad(norch.tensor([[1, 2, 3]]), (1, 2), mode="reflect")
     tensor([[2, 1, 2, 3, 2, 1]])
@@ -100,7 +100,7 @@ def _cropped(x: Tensor, cuts: list[tuple[int, int, int]]) -> Tensor:
 
 
 def _grown(x: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
-    """x with so many elements at the ends of each of its last axes, copied from where the mode says."""
+    """x with these numbers of elements at the ends of its last axes, copied as the mode says."""
     return record(_Grown, lib.norch_pad(x, before, after, _MODES[mode], operand(0)), (x,), (before, after, mode))
 
 
@@ -110,7 +110,7 @@ _mirrored_at_ends = composed(autocast="float32 -")(_grown)
 
 
 def _folded(g: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
-    """The transpose of it: what was copied is added to where it came from, the last axis first."""
+    """The transpose of _grown(): each copy is added to its origin, the last axis first."""
     whole = lib.norch_cast(g, g._dtype)
     ends = list(zip(range(g.ndim - 1, -1, -1), reversed(before), reversed(after)))
     *parts, middle = _regions(whole, ends)

@@ -1,4 +1,4 @@
-"""Elementwise operations that are composed of those in pointwise.py: no kernel and no derivative of their own."""
+"""Elementwise operations that are composed of those in pointwise.py. They have no kernel and no derivative."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..reduce import all_over
 
 @method
 def positive(input: Tensor) -> Tensor:
-    """input itself. Not for bool.
+    """input, unchanged. DTypeError for bool.
 
     >>> norch.positive(norch.tensor([-1, 2]))
     tensor([-1,  2])
@@ -45,7 +45,8 @@ def positive(input: Tensor) -> Tensor:
 
 @method(inplace=True, composed=True, out=True)
 def round(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """input rounded to this many decimals (negative: to tens, hundreds ...), halves to the even digit.
+    """input rounded to `decimals` decimals, halves to the even digit. Negative decimals round to tens, hundreds, and so
+    on.
 
     >>> norch.round(norch.tensor([0.5, 1.5, 2.375])), norch.round(norch.tensor([2.375]), decimals=1)
     (tensor([0., 2., 2.]), tensor([2.4000]))
@@ -111,7 +112,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """input with numbers in place of NaN and infinities: by default 0, and the dtype's largest and smallest number.
+    """input with NaN and infinities replaced by numbers: by default 0, and the dtype's largest and smallest number.
 
     >>> norch.nan_to_num(norch.tensor([norch.nan, norch.inf]), posinf=9.0)
     tensor([0., 9.])
@@ -216,7 +217,8 @@ def _mvlgamma(x: Tensor, p: int) -> Tensor:
 
 @method(moves=True, out=True)
 def frexp(input: Tensor) -> frexp_result:
-    """(mantissa, exponent), input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1; 0, inf and NaN stay. Floats only.
+    """(mantissa, exponent) with input = mantissa * 2**exponent and 0.5 <= |mantissa| < 1. For 0, inf and NaN the
+    mantissa is input. Floats only.
 
     >>> norch.frexp(norch.tensor([3.0, -0.25]))
     frexp_result(mantissa=tensor([ 0.7500, -0.5000]), exponent=tensor([ 2, -1], dtype=norch.int32))
@@ -289,7 +291,7 @@ def float_power(input: Tensor, exponent: Operand) -> Tensor:
 
 @method(inplace=True, composed=True, out=True)
 def ldexp(input: Tensor, other: Operand) -> Tensor:
-    """input * 2**other, as floats; in the dtype of input where other holds integers.
+    """input * 2**other. Integers in input become floats; if other has integers, the result has the dtype of input.
 
     >>> norch.ldexp(norch.tensor([1.0, 3.0]), norch.tensor([2, 3]))
     tensor([ 4., 24.])
@@ -310,7 +312,7 @@ def _ldexp(x: Tensor, power: Tensor) -> Tensor:
 
 @method(composed=True, autocast="- widest", out=True)
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 * tensor2; addcmul(input, value, tensor1, tensor2) is an older form.
+    """input + value * tensor1 * tensor2. addcmul(input, value, tensor1, tensor2) is an older form.
 
     >>> norch.addcmul(norch.ones(2), norch.tensor([2.0, 3.0]), norch.tensor([4.0, 5.0]), value=10)
     tensor([ 81., 151.])
@@ -324,7 +326,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
 
 @method(composed=True, autocast="- widest", out=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
-    """input + value * tensor1 / tensor2, floats; addcdiv(input, value, tensor1, tensor2) is an older form.
+    """input + value * tensor1 / tensor2, for floats. addcdiv(input, value, tensor1, tensor2) is an older form.
 
     >>> norch.addcdiv(norch.ones(2), norch.tensor([4.0, 6.0]), norch.tensor([2.0, 3.0]), value=10)
     tensor([21., 21.])
@@ -357,7 +359,7 @@ METHODS |= {"addcmul_": _scaled_in_place(addcmul), "addcdiv_": _scaled_in_place(
 
 @method(composed=True, autocast="- float32")
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of input - other, a number: sum(|input - other|**p)**(1/p). Floats and complex numbers only.
+    """The p-norm of input - other as a 0-d tensor: sum(|input - other|**p)**(1/p). Floats and complex numbers only.
 
     >>> norch.dist(norch.tensor([0.0, 0.0]), norch.tensor([3.0, 4.0]))
     tensor(5.)
@@ -368,7 +370,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 @method
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether both have the same shape and the same elements; NaN equals nothing.
+    """Whether both tensors have the same shape and the same elements. A NaN is not equal to anything.
 
     >>> norch.equal(norch.ones(2), norch.tensor([1.0, 1.0]))
     True

@@ -1,4 +1,6 @@
-"""Products composed of matmul.py and einsum.py: addmm and the like, tensordot, kron, cross, chains and powers."""
+"""Products that are composed of matmul.py and einsum.py: addmm and related functions, tensordot, kron, cross, chains
+and powers.
+"""
 
 from __future__ import annotations
 
@@ -97,9 +99,9 @@ _Addr = _derivative(
 @method(inplace=True, out=True)
 @policy("lower")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2); input broadcasts to the product. What has the factor 0 is not read, so that
-    its NaNs are none of the result's; but for baddbmm() and addr(), of which this holds for beta only.
-    addmm(beta, input, alpha, mat1, mat2) and input.addmm(beta, alpha, mat1, mat2) are older forms.
+    """beta * input + alpha * (mat1 @ mat2). input broadcasts to the product. An operand whose factor is 0 is not read,
+    so NaNs in it do not reach the result; baddbmm() and addr() do this for beta only. addmm(beta, input, alpha, mat1,
+    mat2) and input.addmm(beta, alpha, mat1, mat2) are older forms.
 
     >>> norch.addmm(norch.ones(2), norch.eye(2), norch.eye(2), alpha=3)
     tensor([[4., 1.],
@@ -121,7 +123,7 @@ def _addmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
 @method(inplace=True, out=True)
 @policy("off lower")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1) -> Tensor:
-    """beta * input + alpha * (mat @ vec), as addmm().
+    """beta * input + alpha * (mat @ vec), with the rules of addmm().
 
     >>> norch.addmv(norch.ones(2), norch.tensor([[1.0, 2.0], [3.0, 4.0]]), norch.tensor([1.0, 1.0]))
     tensor([4., 8.])
@@ -144,7 +146,8 @@ def _addmv(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1
 ) -> Tensor:
-    """beta * input + alpha * (batch1 @ batch2) for batches of matrices, as addmm().
+    """beta * input + alpha * (batch1 @ batch2) for batches of matrices (B, N, M) and (B, M, P), with the rules of
+    addmm().
 
     >>> norch.baddbmm(norch.zeros(5, 2, 4), norch.ones(5, 2, 3), norch.ones(5, 3, 4)).shape
     norch.Size([5, 2, 4])
@@ -167,7 +170,7 @@ def _baddbmm(x: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1
 ) -> Tensor:
-    """beta * input + alpha * the sum of the products of all pairs of matrices, as addmm().
+    """beta * input + alpha * the sum of the products of all pairs of matrices, with the rules of addmm().
 
     >>> norch.addbmm(norch.zeros(2, 2), norch.ones(5, 2, 3), norch.ones(5, 3, 2))
     tensor([[15., 15.],
@@ -182,7 +185,7 @@ def addbmm(
 @method(inplace=True, out=True)
 @policy("off lower")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *older: Tensor, beta: complex = 1, alpha: complex = 1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2), as addmm(); dtypes are promoted.
+    """beta * input + alpha * outer(vec1, vec2), with the rules of addmm(). Dtypes are promoted.
 
     >>> norch.addr(norch.zeros(2, 2), norch.tensor([1.0, 2.0]), norch.tensor([3.0, 4.0]))
     tensor([[3., 4.],
@@ -224,12 +227,12 @@ def _added(x: Tensor, product: Tensor, beta: complex, alpha: complex, name: str)
 
 
 def _blas(product: Tensor, alpha: complex) -> Tensor:
-    """product, or zeros where alpha is 0: as in BLAS, NaNs in the factors then do not count."""
+    """product, or zeros where alpha is 0: as in BLAS, NaNs in the factors do not count then."""
     return product if alpha != 0 else _instead_of(product, zeros_of(product))
 
 
 def _instead_of(x: Tensor, value: Tensor) -> Tensor:
-    """value, with a gradient of x, which is 0."""
+    """value, with a gradient 0 for x."""
     return where(value.new_zeros((), dtype=bool), x, value)
 
 
@@ -271,9 +274,8 @@ ger = outer
 
 @method(out=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The sum of products over the last axis of both; with a number, or a tensor of no axis, the product.
-
-    Shapes (..., K) and (...', K) give (..., ...').
+    """The sum of products over the last axis of both: shapes (..., K) and (...', K) give (..., ...'). If one is a
+    number or 0-d tensor, the product.
 
     >>> norch.inner(norch.tensor([1, 2]), norch.tensor([3, 4]))
     tensor(11)
@@ -291,10 +293,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @composed(autocast="- widest", out=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, axes: Any = None) -> Tensor:
-    """The sum of products over some axes of a and as many of b; the result has the other axes, a's first.
-
-    dims is a number (the last axes of a and the first of b) or two lists of axes; axes is NumPy's name for it.
-    ShapeError when sizes differ.
+    """The sum of products over some axes of a and as many axes of b. The result has the other axes, first a's, then
+    b's. dims is a number, of the last axes of a and the first of b, or two lists of axes; axes is NumPy's name for it.
+    ShapeError if sizes differ.
 
     >>> norch.tensordot(norch.ones(2, 3, 4), norch.ones(4, 3, 5), ([1, 2], [1, 0])).shape
     norch.Size([2, 5])
@@ -394,7 +395,7 @@ def _bilinear_weight(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 @composed(autocast="lower")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The sum of products along an axis, x conjugated; the others broadcast.
+    """The sum of products along an axis, with x conjugated. The other axes broadcast.
 
     >>> norch.linalg.vecdot(norch.tensor([1.0, 2.0]), norch.tensor([3.0, 4.0]))
     tensor(11.)
@@ -526,7 +527,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _chain(factors: list[Any], name: str) -> Tensor:
-    """Their product; the best place to cut first[..last] is found from those of its parts (Cormen et al., 15.2)."""
+    """The product of factors[first..last]. The best place to cut it follows from those of its parts (Cormen et al.,
+    15.2).
+    """
     sizes = [1 if factors[0].ndim == 1 else factors[0].shape[0], *(x.shape[0] for x in factors[1:])]
     sizes.append(1 if factors[-1].ndim == 1 else factors[-1].shape[-1])
     for k, (x, y) in enumerate(zip(factors, factors[1:], strict=False)):
@@ -561,10 +564,9 @@ def _between(factors: list[Any], cut: dict[tuple[int, int], int], first: int, la
 
 @method(composed=True, out=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """The n-th power of square matrices (..., M, M): the identity for 0, powers of the inverse for negative n.
-    LinAlgError if there is no inverse, ShapeError if a matrix is not square.
-
-    By repeated squaring (Knuth 1997, The Art of Computer Programming 2, 4.6.3).
+    """The n-th power of square matrices (..., M, M): the identity for n = 0, a power of the inverse for negative n. It
+    is computed by repeated squaring (Knuth 1997, The Art of Computer Programming 2, 4.6.3). LinAlgError if there is no
+    inverse, ShapeError if a matrix is not square.
 
     >>> norch.linalg.matrix_power(norch.tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
     tensor([[1., 3.],

@@ -1,4 +1,4 @@
-"""Copies with elements repeated, or with axes divided, exchanged and joined: each one operation of a few C calls."""
+"""Copies with repeated elements, or with axes divided, exchanged and joined. Each is one operation of a few C calls."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def _summed_repeats(g: Tensor, x_meta: Handle, once: Sequence[int], often: Seque
 
 @differentiable("repeat", grad=_summed_repeats, shares_grad=True)
 def _repeated_along(x: Tensor, once: Sequence[int], often: Sequence[int], out: Sequence[int]) -> Tensor:
-    """x in the shape `once`, of which axes of size 1 are repeated to `often`, in the shape out."""
+    """x in the shape `once`. Its axes of size 1 are repeated to `often`; the result has the shape out."""
     return lib.norch_reshape(lib.norch_clone(lib.norch_expand(lib.norch_reshape(x, once), often)), out)
 
 
 @method(moves=True)
 def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
-    """repeat(), where missing numbers in front count as 1.
+    """repeat(), with 1 for numbers that are missing in front.
 
     >>> norch.ones(2, 2).tile(3).shape
     norch.Size([2, 6])
@@ -97,10 +97,8 @@ def repeat_interleave(
     *,
     output_size: int | None = None,
 ) -> Tensor:
-    """Each element along dim (without dim, of the flattened tensor), repeated as often as repeats says: one number, or
-    one for each element.
-
-    repeat_interleave(repeats) alone gives the indices 0 ... n - 1, each so many times.
+    """Repeats each element along dim, or without dim each element of the flattened tensor. repeats is one number, or
+    one for each element. repeat_interleave(repeats) alone repeats the indices 0 ... n - 1.
 
     >>> norch.tensor([1, 2]).repeat_interleave(2)
     tensor([1, 1, 2, 2])
@@ -150,7 +148,7 @@ def _counts(repeats: Any, x: Tensor) -> Tensor:
 
 
 def _repeated(counts: Tensor) -> Tensor:
-    """The indices 0 ... n - 1, each so many times."""
+    """The indices 0 ... n - 1, index i repeated repeats[i] times."""
     # A sum in float64 is exact as far as fits memory.
     total = lib.norch_item(lib.norch_reduce(_SUM, counts, None, False, float64.code, 0.0))
     if total >= 2.0**62:

@@ -1,7 +1,7 @@
 """Shapes, composed of views and copies: joining, flipping, rolling.
 
 If strides can express the result, it is a chain of views (view.py), and writes through it reach the input. Otherwise
-one copy follows (copy.py). Nothing here has a kernel or a derivative of its own.
+one copy follows (copy.py). No function here has a kernel or a derivative.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _ONE_AXIS = (-1,)
 
 @method(moves=True, numpy=True, out=False)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """A view with one axis divided into several of the given sizes, one of which may be -1.
+    """A view with one axis divided into several, of these sizes. One of the sizes may be -1.
 
     >>> norch.arange(6).unflatten(0, (2, -1)).shape
     norch.Size([2, 3])
@@ -107,7 +107,7 @@ def _unflattened(shape: tuple[int, ...], dim: int, sizes: Sequence[int]) -> tupl
 
 @method(moves=True)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """A view with two axes exchanged: NumPy's name of transpose().
+    """A view with two axes exchanged. NumPy has this name; transpose() is the same.
 
     >>> norch.swapaxes(norch.zeros(2, 3, 4), 0, 2).shape
     norch.Size([4, 3, 2])
@@ -117,7 +117,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
 
 @method(aliases=("moveaxis",))
 def movedim(input: Tensor, source: Axes, destination: Axes) -> Tensor:
-    """The axes of source at the positions of destination; the others keep their order.
+    """A view with the axes of source at the positions of destination. The other axes keep their order.
 
     >>> norch.zeros(2, 3, 4).movedim(0, -1).shape
     norch.Size([3, 4, 2])
@@ -144,7 +144,7 @@ moveaxis = movedim
 
 @method
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two axes, as mH; a view as mT where the numbers are real.
+    """The conjugate transpose of the last two axes, as mH. For real numbers it is a view, as mT.
 
     >>> norch.adjoint(norch.tensor([[1 + 2j, 3j]]))
     tensor([[1.-2.j],

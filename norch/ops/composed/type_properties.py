@@ -27,7 +27,7 @@ TYPES = dict(
 
 @method
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape.
+    """Whether two tensors have the same shape.
 
     >>> norch.is_same_size(norch.ones(2, 3), norch.zeros(2, 3))
     True
@@ -61,7 +61,7 @@ def typename(obj: Any) -> str:
 
 @method(aliases=("is_neg", "is_inference"))
 def is_conj(self: Tensor) -> bool:
-    """False, as for every tensor here: conj() computes the conjugate at once.
+    """False for every tensor, because conj() computes the conjugate at once.
 
     >>> norch.tensor([1j]).conj().is_conj()
     False
@@ -71,7 +71,7 @@ def is_conj(self: Tensor) -> bool:
 
 @method(aliases=("resolve_neg",))
 def resolve_conj(self: Tensor) -> Tensor:
-    """The tensor itself, as no conjugate waits to be computed.
+    """The tensor, unchanged: conj() leaves no conjugate to compute later.
 
     >>> norch.tensor([1j]).conj().resolve_conj()
     tensor([0.-1.j])
@@ -81,8 +81,8 @@ def resolve_conj(self: Tensor) -> Tensor:
 
 @method
 def to_dense(self: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor with all elements: a dense one is it itself, or in another dtype. The gradient of a sparse one arrives
-    at its own indices, whatever masked_grad is.
+    """A sparse tensor with all its elements. A dense tensor is returned unchanged, or cast to dtype. The gradient of a
+    sparse tensor has the indices of that tensor, whatever masked_grad is.
 
     >>> norch.ones(2).to_dense()
     tensor([1., 1.])
@@ -92,7 +92,7 @@ def to_dense(self: Tensor, dtype: DType | None = None, *, masked_grad: bool | No
 
 @method
 def dequantize(self: Tensor) -> Tensor:
-    """The tensor in float32, as for one that is not quantised.
+    """The tensor in float32, because tensors of norch are not quantized.
 
     >>> norch.ones(2, dtype=norch.float16).dequantize().dtype
     norch.float32
@@ -102,7 +102,7 @@ def dequantize(self: Tensor) -> Tensor:
 
 @method
 def sparse_dim(self: Tensor) -> int:
-    """The number of dimensions by whose indices elements are stored: 0, or that of a sparse tensor.
+    """The number of dimensions whose indices a sparse tensor stores; 0 for a dense tensor.
 
     >>> norch.ones(2, 3).sparse_dim(), norch.ones(2, 3).to_sparse().sparse_dim()
     (0, 2)
@@ -112,7 +112,7 @@ def sparse_dim(self: Tensor) -> int:
 
 @method
 def dense_dim(self: Tensor) -> int:
-    """The number of the other dimensions: all, or those of each value of a sparse tensor.
+    """The number of dimensions of each value of a sparse tensor; all dimensions for a dense tensor.
 
     >>> norch.ones(2, 3).dense_dim(), norch.ones(2, 3).to_sparse(1).dense_dim()
     (2, 1)

@@ -41,12 +41,11 @@ _Eig = derivative("eig", ("A",), backward=_eig_backward, holomorphic=False)
 
 @autocast("float32 -")
 def eig(input: Tensor) -> eig_result:
-    """(eigenvalues, eigenvectors) of the input A (..., N, N): complex w (..., N), in no order, and the columns of
-    V (..., N, N), of norm 1, with A V = V diag(w).
+    """(eigenvalues, eigenvectors) of A (..., N, N), by LAPACK's geev: complex w (..., N), in no order, and V (..., N,
+    N), whose columns have norm 1, with A V = V diag(w).
 
-    Derivatives need eigenvalues that differ, those of vectors functions that do not depend on their phases.
-
-    By LAPACK's geev.
+    A derivative needs distinct eigenvalues. A function of eigenvectors has one only if it does not depend on their
+    phases.
 
     >>> norch.linalg.eig(norch.tensor([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues
     tensor([0.+1.j, 0.-1.j])
@@ -59,7 +58,7 @@ def eig(input: Tensor) -> eig_result:
 
 @autocast("float32 -")
 def eigvals(input: Tensor) -> Tensor:
-    """The eigenvalues (..., N) of input (..., N, N), complex, in no order; as eig().
+    """The eigenvalues (..., N) of input (..., N, N), complex, in no order. See eig().
 
     >>> norch.linalg.eigvals(norch.tensor([[3.0, 1.0], [0.0, 2.0]])).real.sort().values
     tensor([2., 3.])

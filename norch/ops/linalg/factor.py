@@ -60,7 +60,7 @@ qr_result = NamedTuple("qr_result", [("Q", Tensor), ("R", Tensor)])
 
 
 def record_factors(node_class: Any, outs: tuple[Any, ...], A: Tensor, *others: Any) -> tuple[Tensor, ...]:
-    """outs, the results of one node that saves them as `out` (the first) and `rest`."""
+    """Records outs, the results of one node that saves them as `out` (the first) and `rest`."""
     if recording.enabled and is_recorded((A,)):
         node = record(node_class, outs[0], (A,), (tuple(alias(x) for x in outs[1:]), *others))._node
         if node is not None:
@@ -92,11 +92,9 @@ def unit_lower(LU: Tensor) -> Tensor:
 def solve_triangular(
     input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """X of A X = B, or of X A = B without left, for a triangular input A (..., N, N); the other triangle is not read.
-
-    unitriangular: the diagonal is taken to be 1. A zero on it gives infinities.
-
-    By BLAS's trsm.
+    """X of A X = B, or of X A = B with left=False, for a triangular A (..., N, N) and B (..., N, K), by BLAS's trsm.
+    The other triangle of A is not read. With unitriangular the diagonal counts as 1. A zero on the diagonal gives
+    infinities.
 
     >>> norch.linalg.solve_triangular(norch.tensor([[2.0, 0.0], [1.0, 1.0]]), norch.ones(2, 1), upper=False)
     tensor([[0.5000],
@@ -168,8 +166,9 @@ def _positive(A: Any) -> tuple[Tensor]:
 
 
 def _factored(A: Any) -> tuple[Tensor, Tensor]:
-    """(L, info): info is the order of the first leading minor that is not positive, else 0. NaN is not, which LAPACK
-    may accept."""
+    """(L, info). info is the order of the first leading minor that is not positive, else 0. A minor with NaN counts as
+    not positive; LAPACK may accept it.
+    """
     n, info = A.shape[-1], int32s(*A.shape[:-2])
     if not has_scipy():
         try:
@@ -191,12 +190,10 @@ def _factored(A: Any) -> tuple[Tensor, Tensor]:
 
 @autocast("float32 -")
 def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
-    """L, lower triangular, with A = L L^H, of a positive definite input A (..., N, N); its conjugate
-    transpose with upper.
+    """L (..., N, N), lower triangular, with A = L L^H, for a positive definite input A (..., N, N), by LAPACK's potrf.
+    With upper, the conjugate transpose of L.
 
-    Only the lower triangle of A is read; the gradient is Hermitian. LinAlgError for what is not positive definite.
-
-    By LAPACK's potrf.
+    Only the lower triangle of A is read. The gradient is Hermitian. LinAlgError if a matrix is not positive definite.
 
     >>> norch.linalg.cholesky(norch.tensor([[4.0, 2.0], [2.0, 2.0]]))
     tensor([[2., 0.],
@@ -210,9 +207,9 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
 
 @autocast("float32 -")
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> cholesky_ex_result:
-    """(L, info) as cholesky(), which for a matrix that is not positive definite raises with check_errors only.
-
-    info (...) is the order of the first leading minor that is not positive, else 0; such a matrix's L is NaN.
+    """(L, info): cholesky() that does not raise for a matrix that is not positive definite, unless check_errors is
+    True. info (...), int32, is the order of the first leading minor that is not positive, and L is NaN then; else info
+    is 0.
 
     >>> factor, info = norch.linalg.cholesky_ex(norch.tensor([[4.0, 0.0], [0.0, 9.0]]))
     >>> factor, info
@@ -238,7 +235,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
 
 
 def _inverse_grad(g: Tensor, L: Tensor, out: Tensor) -> Tensor:
-    """-Y (g + g^T) Y L, of Y = (L L^T)^-1."""
+    """-Y (g + g^T) Y L for Y = (L L^T)^-1."""
     return -tril(matmul(matmul(out, matmul(g + g.mT, out)), L))
 
 
@@ -261,9 +258,10 @@ def inverse_of_product(L: Tensor) -> Tensor:
 
 
 def _lu_grad(g: Tensor, out: Tensor, pivots: Tensor) -> Tensor:
-    """For square A = P L U: P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T. The columns of a wide matrix, and the rows
-    of a tall one, that stand beyond the square part are L U_2 and L_2 U; their gradients come first, and the resulting
-    gradients of L and U are added to those of the square part."""
+    """For square A = P L U: P L^-T (tril(L^T gL, -1) + triu(gU U^T)) U^-T. A wide matrix has further columns L U_2, a
+    tall one further rows L_2 U. Their gradients come first, and the gradients of L and U that follow are added to those
+    of the square part.
+    """
     m, n = out.shape[-2:]
     k = min(m, n)
     gL, gU = tril(g[..., :k], -1), triu(g[..., :k, :])
@@ -300,7 +298,8 @@ def _fails(info: Any) -> bool:
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> lu_factor_ex_result:
-    """(LU, pivots, info) as lu_factor(); info (...) is the first k of which U[k - 1, k - 1] is 0, else 0.
+    """(LU, pivots, info): lu_factor() that does not raise for a singular matrix, unless check_errors is True. info
+    (...), int32, is the first k for which U[k - 1, k - 1] is 0, else 0.
 
     >>> norch.linalg.lu_factor_ex(norch.eye(2)).info
     tensor(0, dtype=norch.int32)
@@ -319,11 +318,10 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
-    """(LU, pivots) of A = P L U with partial pivoting, A (..., M, N). LU (..., M, N) holds U and, below its diagonal, L
-    without its unit diagonal. pivots, int32 (..., min(M, N)): the row that each step swapped, counted from 1.
-    LinAlgError if U has a zero on its diagonal; lu_factor_ex() and lu() return such factors.
-
-    By LAPACK's getrf.
+    """(LU, pivots) of A = P L U with partial pivoting, for A (..., M, N), by LAPACK's getrf. LU (..., M, N) has U in
+    its upper triangle, and below it L without its diagonal of ones. pivots, int32 (..., min(M, N)), has the row that
+    each step swapped, counted from 1. LinAlgError if U has a zero on its diagonal; lu_factor_ex() and lu() return such
+    factors.
 
     >>> LU, pivots = norch.linalg.lu_factor(norch.tensor([[0.0, 1.0], [2.0, 0.0]]))
     >>> pivots
@@ -341,7 +339,9 @@ def _check_shape_of_pivots(pivots: Tensor, like: Tensor, name: str) -> None:
 
 
 def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -> Tensor:
-    """The permutation matrices P (..., M, M) of the swaps that lu_factor() made of matrices like `like`, as floats."""
+    """The permutation matrices P (..., M, M), as floats, of the swaps that lu_factor() made in matrices of the shape of
+    `like`.
+    """
     _check_shape_of_pivots(pivots, like, name)
 
     def permuted(pivots: Any) -> tuple[Tensor]:
@@ -357,7 +357,7 @@ def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -
 
 
 def check_pivots(pivots: Any, m: int, name: str) -> None:
-    """ArgumentError unless they are rows of matrices of m rows, counted from 1."""
+    """ArgumentError unless pivots are rows of matrices of m rows, counted from 1."""
     if pivots.numel():
         least, most = (
             lib.norch_item(lib.norch_reduce(OPCODES[end], pivots, (), False, -1, 0.0)) for end in ("amin", "amax")
@@ -367,7 +367,8 @@ def check_pivots(pivots: Any, m: int, name: str) -> None:
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> lu_result:
-    """(P, L, U) of what lu_factor() gave; P is empty without unpack_pivots, L and U without unpack_data.
+    """(P, L, U) from the results of lu_factor(). P is empty without unpack_pivots, L and U are empty without
+    unpack_data.
 
     >>> P, L, U = norch.lu_unpack(*norch.lu(norch.tensor([[0.0, 1.0], [2.0, 0.0]])))
     >>> P
@@ -383,10 +384,8 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
-    """(P, L, U) with A = P L U: a permutation (..., M, M), unit lower (..., M, K) and upper (..., K, N) triangular
-    factors of A (..., M, N), K = min(M, N).
-
-    By LAPACK's getrf.
+    """(P, L, U) with A = P L U for A (..., M, N), by LAPACK's getrf: a permutation (..., M, M), a unit lower triangular
+    factor (..., M, K) and an upper triangular one (..., K, N), K = min(M, N).
 
     >>> P, L, U = norch.linalg.lu(norch.tensor([[1.0, 2.0], [2.0, 2.0]]))
     >>> U
@@ -398,9 +397,8 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """X of A X = B (of X A = B without left; of A^H instead with adjoint), given lu_factor(A).
-
-    By LAPACK's getrs.
+    """X of A X = B, from the results of lu_factor(A), by LAPACK's getrs. With left=False X of X A = B; with adjoint A^H
+    replaces A.
 
     >>> A = norch.tensor([[2.0, 1.0], [1.0, 3.0]])
     >>> norch.linalg.lu_solve(*norch.linalg.lu_factor(A), norch.tensor([[3.0], [4.0]]))
@@ -419,8 +417,9 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 
 def _lu_solve_grad(g: Tensor, LU: Tensor, out: Tensor, pivots: Tensor, adjoint: bool) -> Tensor:
-    """With the gradient -gB X^H of A, or -X gB^H with adjoint, and A = P L U, W = P^T gA: that of L is tril(W U^H, -1),
-    that of U triu(L^H W)."""
+    """The gradient of A is -gB X^H, or -X gB^H with adjoint. With A = P L U and W = P^T gA the gradient of L is tril(W
+    U^H, -1), that of U triu(L^H W).
+    """
     grad_B = _lu_solve(LU, g, pivots, not adjoint)
     grad_A = -matmul(out, grad_B.mH) if adjoint else -matmul(grad_B, out.mH)
     W = matmul(permutation(pivots, LU.shape[-1], LU, "lu_solve").mT, grad_A)
@@ -484,7 +483,7 @@ def _qr_backward(g: Outputs, out: Tensor, rest: Any, qr_mode: str) -> tuple[Any]
 
 
 def reflected(A: Any) -> tuple[Tensor, Tensor]:
-    """(a, tau) of LAPACK's geqrf, a as its transpose."""
+    """(a, tau) of LAPACK's geqrf, where a is transposed."""
     m, n = A.shape[-2:]
     a, tau = in_columns(A), zeros_at_host((*A.shape[:-2], min(m, n)), A)
     if m and n:  # for nothing LAPACK prints an error
@@ -494,8 +493,9 @@ def reflected(A: Any) -> tuple[Tensor, Tensor]:
 
 
 def reflections(a: Any, tau: Any) -> Tensor:
-    """The first N columns of H_1 ... H_K, for reflections as the transpose a (..., N, M), which is written to, and
-    factors tau (..., K)."""
+    """The first N columns of H_1 ... H_K. The reflections are the transpose a (..., N, M), which is written to, and the
+    factors tau (..., K).
+    """
     columns, m = a.shape[-2:]
     if columns and m:
         k, work = tau.shape[-1], host_buffer((BLOCK * columns,), a)
@@ -523,12 +523,11 @@ _Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)
 
 @autocast("float32 -")
 def qr(A: Tensor, mode: str = "reduced") -> qr_result:
-    """(Q, R) with A = Q R, Q of orthonormal columns and R upper triangular, A (..., M, N).
+    """(Q, R) with A = Q R for A (..., M, N), by LAPACK's geqrf and orgqr (ungqr for complex matrices). Q has
+    orthonormal columns, R is upper triangular.
 
-    mode "reduced" gives Q (..., M, K) and R (..., K, N), K = min(M, N); "complete" Q (..., M, M) and R (..., M, N); "r"
-    an empty Q, and no derivative. Derivatives need the first K columns to be independent.
-
-    By LAPACK's geqrf and orgqr (ungqr for complex matrices).
+    mode "reduced" gives Q (..., M, K) and R (..., K, N), K = min(M, N); "complete" gives Q (..., M, M) and R (..., M,
+    N); "r" gives an empty Q, and has no derivative. A derivative needs the first K columns to be independent.
 
     >>> Q, R = norch.linalg.qr(norch.tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> R.abs()

@@ -1,6 +1,7 @@
-"""Products of Householder reflections, as LAPACK keeps the Q of a QR decomposition: geqrf, householder_product, ormqr.
+"""Products of Householder reflections, the form in which LAPACK stores the Q of a QR decomposition: geqrf,
+householder_product, ormqr.
 
-A reflection is I - tau v v^H. The v of reflection i is column i of a matrix below the diagonal, 1 on it, and 0 above.
+A reflection is I - tau v v^H. The v of reflection i has column i of a matrix below the diagonal, 1 on it, and 0 above.
 """
 
 from __future__ import annotations
@@ -40,11 +41,9 @@ def _reflecting(A: Any) -> tuple[Tensor, Tensor]:
 
 @autocast("float32 -")
 def geqrf(A: Tensor) -> geqrf_result:
-    """(a, tau) of the QR decomposition of A (..., M, N): a (..., M, N) holds R in its upper triangle and below it the
-    reflections whose product is Q, tau (..., K) their factors, K = min(M, N). householder_product() and ormqr() take
-    them. It has no derivative; linalg.qr() has one.
-
-    By LAPACK's geqrf.
+    """(a, tau) of the QR decomposition of A (..., M, N), by LAPACK's geqrf. a (..., M, N) has R in its upper triangle,
+    and below it the reflections whose product is Q; tau (..., K) has their factors, K = min(M, N).
+    householder_product() and ormqr() take both. geqrf() has no derivative; linalg.qr() has one.
 
     >>> a, tau = norch.geqrf(norch.tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> (norch.linalg.householder_product(a, tau) @ a.triu()).round(decimals=4)
@@ -139,10 +138,9 @@ def _reflections(A: Tensor, tau: Tensor, name: str) -> tuple[Tensor, Tensor]:
 
 @autocast("float32 -")
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
-    """The first N columns of H_1 ... H_K, (..., M, N), for the reflections in the columns of input (..., M, N), M >= N,
-    and their factors tau (..., K), K <= N: the Q of geqrf(). ShapeError for other shapes.
-
-    By LAPACK's orgqr (ungqr for complex matrices).
+    """The first N columns of H_1 ... H_K, (..., M, N), by LAPACK's orgqr (ungqr for complex matrices). The columns of
+    input (..., M, N), M >= N, have the reflections, tau (..., K), K <= N, their factors. They are the Q of geqrf().
+    ShapeError for other shapes.
 
     >>> norch.linalg.householder_product(norch.tensor([[0.0], [1.0]]), norch.tensor([1.0]))
     tensor([[ 0.],
@@ -157,10 +155,9 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
 
 @autocast("float32 -")
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q other, or other Q without left, for other (..., M, N) and the whole square Q = H_1 ... H_K of geqrf(): input
-    (..., M, K), (..., N, K) without left, tau (..., K). Q^H stands in place of Q with transpose.
-
-    By LAPACK's ormqr (unmqr for complex matrices).
+    """Q other for other (..., M, N), or other Q with left=False, by LAPACK's ormqr (unmqr for complex matrices). Q =
+    H_1 ... H_K is the whole square matrix of geqrf(): input is (..., M, K), or (..., N, K) with left=False, and tau
+    (..., K). With transpose Q^H replaces Q.
 
     >>> a, tau = norch.geqrf(norch.tensor([[3.0], [4.0]]))
     >>> norch.ormqr(a, tau, norch.tensor([[3.0], [4.0]]), transpose=True).round(decimals=4)

@@ -1,9 +1,9 @@
-"""LAPACK through NumPy and SciPy, and its errors by name. There are three ways to it:
+"""LAPACK through NumPy and SciPy, and its errors by name. There are three ways to call it:
 
 - routine(): SciPy's LAPACK and BLAS by the addresses of their functions, on the memory of tensors. direct() calls a
   function that does so.
-- ufunc(): NumPy's, for whole batches of arrays. call() makes arrays of tensors, and tensors of the results.
-- functions of scipy.linalg, for which each() goes through the matrices of a batch one by one.
+- ufunc(): NumPy's LAPACK, for whole batches of arrays. call() converts tensors to arrays, and the results to tensors.
+- functions of scipy.linalg: each() calls them for the matrices of a batch one by one.
 
 A tensor on a CUDA device is copied to the host, and the result back.
 """
@@ -57,7 +57,7 @@ def scipy_linalg() -> Any:
 
 @functools.cache
 def has_scipy() -> bool:
-    """Whether there is SciPy: what NumPy has too goes without."""
+    """Whether there is SciPy. Functions that NumPy has too do not need it."""
     try:
         return bool(scipy_linalg())
     except ImportError:
@@ -131,10 +131,9 @@ def _function(name: str, dtype: str) -> Any:
 
 
 def routine(name: str, like: Tensor, *arguments: Any) -> None:
-    """Calls a routine for each matrix of a batch, like (..., M, N). Arguments are those of LAPACK: texts of a letter,
-    integers, and tensors in the order of C with the same leading axes as like; (x,) for one that is the same for all.
-
-    LAPACK takes matrices in the order of Fortran: what is (M, N) here is its transpose there.
+    """Calls a routine for each matrix of a batch of the shape of like (..., M, N). The arguments are LAPACK's: texts of
+    a letter, integers, and tensors in C order with the leading axes of like; (x,) is a tensor that is the same for all
+    matrices. LAPACK reads matrices in the order of Fortran, so a matrix (M, N) here is the transpose there.
     """
     count = math.prod(lib.norch_shape(like)[:-2])
     if count:
@@ -142,8 +141,8 @@ def routine(name: str, like: Tensor, *arguments: Any) -> None:
 
 
 def direct(name: str, function: Callable[..., Any], *tensors: Any) -> tuple[Tensor, ...]:
-    """The results of function, which calls routine()s, for tensors on the host, as a tuple of tensors on the device of
-    the first. It neither writes to its arguments nor records.
+    """The results of function, which calls routine(). It gets tensors on the host, and the results are a tuple of
+    tensors on the device of the first argument. It neither writes to its arguments nor records.
     """
     for x in tensors:
         if isinstance(x, BatchedBase):  # the samples of vmap become a leading axis
@@ -169,12 +168,12 @@ def in_columns(x: Any) -> Tensor:
 
 
 def from_columns(x: Any) -> Tensor:
-    """The matrices (..., M, N) in the order of C, of what in_columns() gave."""
+    """Matrices (..., M, N) in C order, from the result of in_columns()."""
     return lib.norch_contiguous(lib.norch_transpose(x, -2, -1))
 
 
 def squares(x: Any) -> Tensor:
-    """x, or ShapeError where another thread has made it other than square matrices since they were checked."""
+    """x. ShapeError if another thread has changed its shape since the check, so that it is not square."""
     n = x.shape[-1]
     return lib.norch_expand(x, (*x.shape[:-2], n, n))
 
@@ -207,8 +206,9 @@ _COMPLEX = frozenset(
 
 
 def matrices(A: Tensor, name: str) -> Tensor:
-    """A, which must be matrices (..., M, N) of float32 or float64, or complex where the operation takes these:
-    ShapeError or DTypeError otherwise."""
+    """A. ShapeError or DTypeError unless it has matrices (..., M, N) of float32 or float64, or of complex numbers if
+    the operation takes these.
+    """
     A = at_least(2, A, name)
     if A.dtype.is_complex and name not in _COMPLEX:
         raise DTypeError(f"{name}: {A.dtype.name} is not supported")
@@ -221,7 +221,7 @@ def matrices(A: Tensor, name: str) -> Tensor:
 
 
 def square(A: Tensor, name: str) -> Tensor:
-    """A, which must be square matrices (..., N, N)."""
+    """A. ShapeError unless its matrices are square, (..., N, N)."""
     rows, columns = matrices(A, name).shape[-2:]
     if rows != columns:
         raise ShapeError(f"{name}: expected square matrices, got shape {tuple(A.shape)}")
@@ -241,13 +241,11 @@ def alike(A: Any, B: Any, name: str) -> None:
 def call(
     name: str, function: Callable[..., Any], *tensors: Tensor, finite: bool = False, quiet: bool = False, **options: Any
 ) -> tuple[Tensor, ...]:
-    """The results of function, given the arrays of tensors, as tensors on the device of the first.
+    """The results of function, which gets the tensors as arrays, as tensors on the device of the first.
 
-    finite: for iterative algorithms: NaN and infinities are refused, with which LAPACK may not terminate. function gets
-    copies, which it may write to.
-    quiet: function raises no warnings of infinities and NaN, which are suppressed otherwise.
-
-    A failure of LAPACK (a singular matrix, no convergence) raises a LinAlgError that names the operation.
+    With finite, for iterative algorithms that may not terminate otherwise, NaN and infinities are refused; function
+    gets copies, which it may write to. quiet says that function raises no warnings of infinities and NaN; otherwise
+    they are suppressed. If LAPACK fails (a singular matrix, no convergence), a LinAlgError names the operation.
     """
     for x in tensors:
         if isinstance(x, BatchedBase):  # the samples of vmap become a leading axis
@@ -272,7 +270,7 @@ def call(
 
 
 def _of_no_samples(run: Callable[..., Any], tensors: Any) -> tuple[Tensor, ...]:
-    """Results on "meta": the shapes and dtypes are those of no samples."""
+    """Results on "meta", with the shapes and dtypes that a batch of no samples gives."""
     ndim = max(x.ndim for x in tensors)
     none = [zeros(0, *(1,) * (ndim - x.ndim), *x.shape, dtype=x.dtype, device="cpu") for x in tensors]
     return tuple(empty(x.shape[1:], dtype=x.dtype, device="meta") for x in run(*none))
@@ -303,7 +301,7 @@ def _finite(name: str, x: Any) -> Any:
 
 
 def _owned(array: Any) -> Tensor:
-    """A result as a tensor that alone has its memory, in the order of C."""
+    """A result as a tensor in C order that shares its memory with nothing."""
     tensor = lib.norch_from_array(array)
     if tensor is not None:
         owner = array.base
@@ -332,9 +330,9 @@ def _watched(name: str, function: Callable[..., Any], tensors: Any, *arrays: Any
 
 
 def each(function: Callable[..., Any], *arrays: Any, **options: Any) -> Any:
-    """function of the matrices of arrays (..., M, N), whose batches broadcast, stacked; a tuple of stacks for a tuple.
-
-    An empty batch takes shapes and dtypes from one matrix of zeros with ones on its diagonal.
+    """Calls function for the matrices of arrays (..., M, N), whose batches broadcast, and stacks the results; a tuple
+    of results becomes a tuple of stacks. For an empty batch, one matrix of zeros with ones on its diagonal shows shapes
+    and dtypes.
     """
     np = sys.modules["numpy"]
     if max(x.ndim for x in arrays) == 2:

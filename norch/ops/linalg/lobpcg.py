@@ -65,17 +65,16 @@ def lobpcg(
     ortho_fparams: dict[str, float] | None = None,
     ortho_bparams: dict[str, bool] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The k largest eigenvalues E (..., k), in descending order, and vectors (..., m, k) of A x = E B x for symmetric A
-    (..., m, m) and positive definite B (None: I); the smallest, in ascending order, with largest=False. B-orthonormal
-    vectors are returned.
+    """The k largest eigenvalues E (..., k), in descending order, and B-orthonormal vectors (..., m, k) of A x = E B x,
+    for symmetric A (..., m, m) and positive definite B (None: I). With largest=False the smallest, in ascending order.
 
-    X (..., m, n) is where the iteration starts, else n (None: k) random vectors; n is at most m / 3. iK (m, m)
-    approximates the inverse of A. The iteration ends after niter steps (None: 1000, -1: 10,000), or where the residuals
+    The iteration starts at X (..., m, n), by default n (None: k) random vectors; n is at most m / 3. iK (m, m)
+    approximates the inverse of A. The iteration ends after niter steps (None: 1000, -1: 10,000), or when the residuals
     are at most tol times a norm of A (None: the square root of the dtype's eps).
 
-    scipy.sparse.linalg.lobpcg computes, in float64, by a method of its own whatever method ("ortho", "basic") is; it
-    reports nothing while it runs, so that tracker= and the parameters of "ortho" raise a NotImplementedError. There are
-    derivatives by A where B is None; they solve k systems of A's size.
+    scipy.sparse.linalg.lobpcg computes in float64, by its method, whether method is "ortho" or "basic". It reports
+    nothing while it runs, so tracker= and the parameters of "ortho" raise NotImplementedError. A has a derivative where
+    B is None; it solves k systems of the size of A.
 
     >>> E, X = norch.lobpcg(norch.arange(1.0, 10.0).diag(), k=2)
     >>> E.round(decimals=3)

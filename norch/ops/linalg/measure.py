@@ -17,8 +17,8 @@ from .spectral import svdvals, tolerance
 def matrix_rank(
     input: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
-    """How many singular values (..., int64) of the input A (..., M, N) exceed max(atol, rtol * the largest), as in
-    pinv(); tol is atol with an rtol of 0. hermitian: A is symmetric, which is faster.
+    """The number (..., int64) of singular values of A (..., M, N) that exceed max(atol, rtol * the largest), with the
+    defaults of pinv(). tol is atol with an rtol of 0. hermitian says that A is symmetric, which is faster.
 
     >>> norch.linalg.matrix_rank(norch.ones(3, 3))
     tensor(1)
@@ -40,9 +40,9 @@ def matrix_rank(
 
 @autocast("float32 -")
 def cond(input: Tensor, p: Any = None) -> Tensor:
-    """The condition numbers (...) |A| |A^-1| of an input A: in the norm p of linalg.matrix_norm() for square matrices,
-    or the ratio of the largest and smallest singular values (2, the default; -2 is its reciprocal). inf for singular
-    matrices, 0 for empty ones.
+    """The condition numbers (...) |A| |A^-1| of A: for square matrices in the norm p of linalg.matrix_norm(), or the
+    ratio of the largest and the smallest singular value (2, the default; -2 is its reciprocal). Singular matrices have
+    inf, empty ones 0.
 
     >>> norch.linalg.cond(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor(2.)

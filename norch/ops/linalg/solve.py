@@ -26,7 +26,7 @@ slogdet_result = NamedTuple("slogdet_result", [("sign", Tensor), ("logabsdet", T
 
 
 def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:
-    """call() of a solver, whose error names the singular matrix. For a matrix with NaN the result is NaN."""
+    """Calls a solver. The error names the singular matrix. For a matrix with NaN the result is NaN."""
 
     def solved(a: Any, *rest: Any) -> Any:
         np = numpy()
@@ -59,10 +59,9 @@ def _solve(A: Tensor, B: Tensor) -> Tensor:
 
 @autocast("float32 -")
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """X of A X = B, or of X A = B without left, for A (..., N, N) and B (..., N, K) or (..., N), whose batches
-    broadcast. B is a batch of vectors when its shape is that of A less the last axis. LinAlgError for singular A.
-
-    By LAPACK's gesv.
+    """X of A X = B, or of X A = B with left=False, for A (..., N, N) and B (..., N, K) or (..., N), by LAPACK's gesv.
+    Batches broadcast. B is a batch of vectors if its shape is that of A without the last axis. LinAlgError for a
+    singular A.
 
     >>> norch.linalg.solve(norch.tensor([[2.0, 0.0], [0.0, 4.0]]), norch.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
@@ -80,8 +79,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> solve_ex_result:
-    """(result, info) as solve(), which for a singular matrix raises with check_errors only: its solution is NaN, and
-    its info (...) the first k of which U[k - 1, k - 1] of its LU factors is 0; else info is 0.
+    """(result, info): solve() that does not raise for a singular matrix, unless check_errors is True. The solution of a
+    singular matrix is NaN, and its info (...), int32, is the first k for which U[k - 1, k - 1] of its LU factors is 0;
+    other matrices have info 0.
 
     >>> norch.linalg.solve_ex(norch.tensor([[2.0, 0.0], [0.0, 4.0]]), norch.tensor([2.0, 4.0])).result
     tensor([1., 1.])
@@ -96,7 +96,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
 
 
 def _replaced(A: Tensor, check_errors: bool) -> tuple[Any, Any, Any]:
-    """A with identities in place of singular matrices, the info of all, and which they are."""
+    """A with the identity in place of singular matrices, the info of all matrices, and a mask of the singular ones."""
     info = lu_factor_ex(A.detach(), check_errors=check_errors).info
     failed = info != 0
     return A.where(~failed[..., None, None], eye(A.shape[-1], dtype=A.dtype, device=A.device)), info, failed
@@ -109,10 +109,8 @@ def _inv(A: Tensor) -> Tensor:
 
 @autocast("float32 -")
 def inv(A: Tensor) -> Tensor:
-    """The inverses (..., N, N) of A (..., N, N). LinAlgError for singular ones. solve(A, B) is faster than inv(A) @ B,
-    and more accurate.
-
-    By LAPACK's gesv, with the identity on the right.
+    """The inverses (..., N, N) of A (..., N, N), by LAPACK's gesv with the identity on the right. LinAlgError for a
+    singular matrix. solve(A, B) is faster and more accurate than inv(A) @ B.
 
     >>> norch.linalg.inv(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
@@ -123,7 +121,7 @@ def inv(A: Tensor) -> Tensor:
 
 @autocast("float32 -")
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
-    """(inverse, info) as inv(); see solve_ex() for singular matrices.
+    """(inverse, info): inv() that does not raise for a singular matrix. See solve_ex().
 
     >>> norch.linalg.inv_ex(norch.zeros(2, 2)).info
     tensor(1, dtype=norch.int32)
@@ -138,8 +136,8 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
 
 @autocast("float32 -")
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B, of A = input and B = other: A is taken as a matrix of B.numel()
-    rows, after its axes dims moved to the end.
+    """X with tensordot(A, X, X.ndim) = B, for A = input and B = other. The axes dims of A move to its end; A then
+    counts as a matrix of B.numel() rows.
 
     >>> norch.linalg.tensorsolve(2 * norch.eye(6).reshape(2, 3, 6), norch.ones(2, 3))
     tensor([0.5000, 0.5000, 0.5000, 0.5000, 0.5000, 0.5000])
@@ -155,7 +153,7 @@ def tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor:
 
 @autocast("float32 -")
 def tensorinv(input: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of tensordot with the input A, taken as a matrix whose rows are its first ind axes.
+    """The inverse of A = input with respect to tensordot. A counts as a matrix whose rows are its first ind axes.
 
     >>> norch.linalg.tensorinv(norch.eye(6).reshape(2, 3, 6), ind=2).shape
     norch.Size([6, 2, 3])
@@ -174,8 +172,9 @@ _MOST_BY_MINORS = 12  # rows, of which the minors have n^4 elements
 
 
 def _by_minors(A: Tensor) -> Tensor:
-    """The cofactors (..., N, N) by their definition: they have derivatives at every rank, as singular vectors have not
-    where singular values are equal."""
+    """The cofactors (..., N, N) by their definition. Their derivatives exist at every rank; those of singular vectors
+    do not where singular values are equal.
+    """
     n = A.shape[-1]
     row, column = arange(n, device=A.device)[:, None], arange(n - 1, device=A.device)
     other_columns = column + (column >= row)  # (N, N - 1): all numbers but that of the row
@@ -185,9 +184,10 @@ def _by_minors(A: Tensor) -> Tensor:
 
 
 def _cofactors(A: Tensor, det: Tensor) -> Tensor:
-    """det(A) A^-T; for matrices that are singular or nearly so, where that is inaccurate, from A = U S V^T:
-    det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one. Of complex
-    matrices U and V are conjugated."""
+    """det(A) A^-T. For matrices that are singular or nearly so this is inaccurate, and the cofactors come from A = U S
+    V^T: det(U) det(V) U cof(S) V^T, where the cofactors of S are products of all singular values but one. For complex
+    matrices U and V are conjugated.
+    """
     inverse, info = inv_ex(A.detach())
     condition = A.detach().abs().sum(-2).amax(-1) * inverse.abs().sum(-2).amax(-1)
     regular = ((info == 0) & (condition < 1e6))[..., None, None]
@@ -210,7 +210,7 @@ def _det(A: Tensor) -> Tensor:
 
 
 def _nan_of_nan(a: Any, found: Any) -> Any:
-    """found, or NaN for a matrix with NaN, which LAPACK may report as singular."""
+    """found, with NaN for a matrix that has a NaN. LAPACK may report such a matrix as singular."""
     np = numpy()
     if np.isfinite(np.dot(a.reshape(-1), a.reshape(-1))):
         return found
@@ -218,9 +218,7 @@ def _nan_of_nan(a: Any, found: Any) -> Any:
 
 
 def det(A: Tensor) -> Tensor:
-    """The determinants (...) of A (..., N, N); with a derivative for singular matrices too.
-
-    By LAPACK's getrf.
+    """The determinants (...) of A (..., N, N), by LAPACK's getrf. The derivative exists for singular matrices too.
 
     >>> norch.linalg.det(norch.tensor([[2.0, 1.0], [1.0, 3.0]]))
     tensor(5.)
@@ -229,10 +227,8 @@ def det(A: Tensor) -> Tensor:
 
 
 def slogdet(A: Tensor) -> slogdet_result:
-    """(sign, logabsdet) of the determinants of A (..., N, N): det = sign * exp(logabsdet), without overflow. A singular
-    matrix has 0 and -inf. The sign of a complex determinant has absolute value 1.
-
-    By LAPACK's getrf.
+    """(sign, logabsdet) of the determinants of A (..., N, N), by LAPACK's getrf: det = sign * exp(logabsdet), without
+    overflow. A singular matrix has 0 and -inf. The sign of a complex determinant has the absolute value 1.
 
     >>> norch.linalg.slogdet(norch.tensor([[1.0, 0.0], [0.0, -1.0]])).sign
     tensor(-1.)
@@ -294,10 +290,8 @@ def _matrix_exp(A: Tensor) -> Tensor:
 
 
 def matrix_exp(input: Tensor) -> Tensor:
-    """The sums of A^k / k! over all k, for an input A (..., N, N).
-
-    By scaling and squaring (Al-Mohy and Higham 2009, A new scaling and squaring algorithm for the matrix exponential),
-    which scipy.linalg.expm computes.
+    """The sum of A^k / k! over all k, for A (..., N, N). scipy.linalg.expm computes it by scaling and squaring (Al-Mohy
+    and Higham 2009, A new scaling and squaring algorithm for the matrix exponential).
 
     >>> norch.linalg.matrix_exp(norch.zeros(2, 2))
     tensor([[1., 0.],

@@ -27,7 +27,7 @@ lstsq_result = NamedTuple(
 
 
 def _has_gradient(A: Any) -> bool:
-    """Whether a gradient of A is recorded, which takes the vectors: values alone cost a third."""
+    """Whether a gradient of A is recorded. It needs the vectors; values alone take a third of the time."""
     return mode.enabled and getattr(A, "requires_grad", False)
 
 
@@ -38,9 +38,10 @@ def differences(values: Tensor) -> Tensor:
 
 
 def check_phases(name: str, turned: Any, other: Any = None) -> None:
-    """ArgumentError where a loss depends on the phases of complex vectors V, which are not determined: turned, the
-    diagonal of V^H gV, then has an imaginary part beyond PyTorch's tolerance. other: that of vectors whose phases go
-    the other way."""
+    """ArgumentError if a loss depends on the phases of complex vectors V, which are not determined. The diagonal of V^H
+    gV then has an imaginary part beyond PyTorch's tolerance. other is the diagonal of vectors whose phases turn the
+    other way.
+    """
     phase = turned.detach().imag
     against = 0 if other is None else other.detach().imag
     off = (phase + against).abs() > 1e-2 * (1 + abs(against))
@@ -77,13 +78,12 @@ _Eigh = derivative("eigh", ("A",), backward=_eigh_backward, holomorphic=False)
 
 @autocast("float32 -")
 def eigh(input: Tensor, UPLO: str = "L") -> eigh_result:
-    """(eigenvalues, eigenvectors) of a symmetric or Hermitian input A (..., N, N): w (..., N), real, ascending, and the
-    columns of V (..., N, N), with A = V diag(w) V^H. Only the triangle UPLO, "L" or "U", is read.
+    """(eigenvalues, eigenvectors) of a symmetric or Hermitian A (..., N, N), by LAPACK's syevd, and heevd for complex
+    matrices: real w (..., N), ascending, and V (..., N, N), whose columns are the vectors, with A = V diag(w) V^H. Only
+    the triangle UPLO, "L" or "U", is read.
 
-    Vectors have a derivative where the eigenvalues differ, and only of functions that do not depend on their signs, or
-    on their phases where they are complex.
-
-    By LAPACK's syevd, and heevd for complex matrices.
+    Vectors have a derivative where the eigenvalues differ, for functions that do not depend on their signs or, for
+    complex ones, on their phases.
 
     >>> norch.linalg.eigh(norch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
     tensor([1., 2.])
@@ -97,7 +97,7 @@ def eigh(input: Tensor, UPLO: str = "L") -> eigh_result:
 
 @autocast("float32 -")
 def eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues (..., N) of a symmetric input (..., N, N), ascending; as eigh().
+    """The eigenvalues (..., N) of a symmetric input (..., N, N), ascending. See eigh().
 
     >>> norch.linalg.eigvalsh(norch.tensor([[3.0, 0.0], [0.0, 2.0]]))
     tensor([2., 3.])
@@ -158,13 +158,12 @@ _Svd = derivative("svd", ("A",), backward=_svd_backward, holomorphic=False)
 
 @autocast("float32 -")
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
-    """(U, S, Vh) with A = U diag(S) Vh, A (..., M, N): singular values S (..., K), descending, K = min(M, N), and
-    orthonormal U (..., M, M) and Vh (..., N, N), of which full_matrices=False leaves the K that belong to S.
+    """(U, S, Vh) with A = U diag(S) Vh for A (..., M, N), by LAPACK's gesdd: singular values S (..., K), descending, K
+    = min(M, N), and orthonormal U (..., M, M) and Vh (..., N, N). With full_matrices=False U and Vh have the K vectors
+    of S alone.
 
-    driver chooses among CUDA's methods in PyTorch; here it must be None. Vectors have a derivative where the singular
-    values differ, and only of functions that do not depend on their signs.
-
-    By LAPACK's gesdd.
+    driver, which chooses among CUDA's methods in PyTorch, must be None. Vectors have a derivative where the singular
+    values differ, for functions that do not depend on their signs.
 
     >>> norch.linalg.svd(norch.tensor([[3.0, 0.0], [0.0, 4.0]])).S
     tensor([4., 3.])
@@ -178,7 +177,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 @autocast("float32 -")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values (..., K) of A (..., M, N), descending; as svd().
+    """The singular values (..., K) of A (..., M, N), descending. See svd().
 
     >>> norch.linalg.svdvals(norch.tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor([4., 3.])
@@ -192,8 +191,9 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 def pinv_grad(g: Tensor, A: Tensor, Y: Tensor) -> Tensor:
-    """-Y^H g Y^H + (I - A Y) g^H Y Y^H + Y^H Y g^H (I - Y A), of Y = pinv(A) where the rank stays (G. Golub and
-    V. Pereyra, "The differentiation of pseudo-inverses ...", 1973)."""
+    """-Y^H g Y^H + (I - A Y) g^H Y Y^H + Y^H Y g^H (I - Y A) for Y = pinv(A), at points where the rank is constant (G.
+    Golub and V. Pereyra, "The differentiation of pseudo-inverses ...", 1973).
+    """
     YgT = matmul(g.mH, Y)  # (..., M, M)
     gTY = matmul(Y, g.mH)  # (..., N, N)
     grad = -matmul(matmul(Y.mH, g), Y.mH)
@@ -219,8 +219,9 @@ def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
 
 
 def tolerance(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """atol and rtol as arrays over the batch: rtol is max(M, N) times the dtype's epsilon, or 0 where atol is positive,
-    unless given; PyTorch's rule."""
+    """atol and rtol as arrays over the batch. By default, as in PyTorch, rtol is max(M, N) times the dtype's epsilon,
+    or 0 where atol is positive.
+    """
     np = numpy()
     tolerances = [0.0 if atol is None else atol, 0.0 if rtol is None else rtol]
     arrays = [np.asarray(x.tolist() if hasattr(x, "tolist") else x, dtype=float) for x in tolerances]
@@ -236,13 +237,12 @@ def tolerance(name: str, A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
 
 
 def pinv(input: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """The Moore-Penrose pseudoinverse (..., N, M) of the input A (..., M, N).
+    """The Moore-Penrose pseudoinverse (..., N, M) of A (..., M, N), from its singular values (Penrose 1955), or from
+    the eigenvalues of hermitian matrices.
 
-    Singular values up to max(atol, rtol * the largest) count as 0; rtol is max(M, N) times the dtype's epsilon unless
-    given, or 0 with an atol. rcond is the older name of rtol. hermitian: A is symmetric, and its lower
+    Singular values up to max(atol, rtol * the largest) count as 0. rtol is by default max(M, N) times the dtype's
+    epsilon, or 0 if atol is passed. rcond is an older name of rtol. hermitian says that A is symmetric; then its lower
     triangle is read.
-
-    It is computed from the singular values (Penrose 1955), of hermitian matrices from the eigenvalues.
 
     >>> norch.linalg.pinv(norch.tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
@@ -273,13 +273,13 @@ _DRIVERS = {None: "gelsy", "gels": "gelsy", "gelsy": "gelsy", "gelsd": "gelsd", 
 
 @autocast("float32 -")
 def lstsq(input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None) -> lstsq_result:
-    """(solution, residuals, rank, singular_values): the X (..., N, K) that makes |A X - B| smallest, A = input (..., M,
-    N), B = b (..., M, K) or (..., M), the squares of that norm, (..., K) or (..., 1) (for M > N and full rank, else
-    empty), the rank of A, and its singular values with driver "gelsd" or "gelss" (else empty).
+    """(solution, residuals, rank, singular_values) for A = input (..., M, N) and B = b (..., M, K) or (..., M).
+    solution is the X (..., N, K) that makes |A X - B| smallest. residuals (..., K) or (..., 1) are the squares of this
+    norm, for M > N and full rank, else empty. singular_values are those of A with driver "gelsd" or "gelss", else
+    empty.
 
-    driver names LAPACK's method: "gelsy" (default), "gelsd", "gelss", or "gels", which gives no rank. Singular values
-    up to rcond times the largest count as 0. The derivative is that of pinv(A) B. LinAlgError for NaN and
-    infinities.
+    driver is LAPACK's method: "gelsy" (the default), "gelsd", "gelss", or "gels", which gives no rank. Singular values
+    up to rcond times the largest count as 0. The derivative is that of pinv(A) B. LinAlgError for NaN and infinities.
 
     >>> x = norch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> norch.linalg.lstsq(x, norch.tensor([[1.0], [3.0], [5.0]])).solution.round(decimals=4)

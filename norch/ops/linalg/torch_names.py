@@ -1,4 +1,4 @@
-"""Linear algebra by the names and arguments that it has in ``torch`` itself and as methods of Tensor."""
+"""Linear algebra by the names and arguments of ``torch`` and of methods of Tensor."""
 
 # ruff: noqa: F401  (names that are the same in norch.linalg; matrices are capitals, as in PyTorch)
 
@@ -36,7 +36,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 @autocast("float32 -")
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
-    """X of A X = input, (..., N, K), given L, input2 (..., N, N), with A = L L^H, or A = L^H L with upper.
+    """X (..., N, K) of A X = input. input2 is L (..., N, N) with A = L L^H, or A = L^H L with upper.
 
     >>> norch.cholesky_solve(norch.ones(2, 1), norch.eye(2) * 2)
     tensor([[0.2500],
@@ -50,7 +50,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
 
 @autocast("float32 -")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A = L L^H, or of L^H L with upper, given L, input (..., N, N).
+    """The inverse of A = L L^H, or of A = L^H L with upper. input is L (..., N, N).
 
     >>> norch.cholesky_inverse(norch.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.2500, 0.0000],
@@ -72,7 +72,7 @@ def det(input: Tensor) -> Tensor:
 
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of det(): NaN where that is negative, -inf where it is 0.
+    """The logarithm of det(). It is NaN for a negative determinant, -inf for 0.
 
     >>> norch.logdet(norch.eye(2))
     tensor(0.)
@@ -131,7 +131,8 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
 
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """Q input3, or input3 Q without left, of the Q that geqrf() gives as input and input2; of Q^H with transpose.
+    """Q input3, or input3 Q with left=False. input and input2 are the results of geqrf(), which describe Q. With
+    transpose Q^H replaces Q.
 
     >>> a, tau = norch.geqrf(norch.ones(3, 2))
     >>> norch.ormqr(a, tau, norch.ones(3, 4)).shape
@@ -141,7 +142,7 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, tran
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """linalg.lu_factor(): (LU, pivots), and info with get_infos.
+    """linalg.lu_factor(): (LU, pivots), and with get_infos also info.
 
     >>> LU, pivots = norch.lu(norch.tensor([[0.0, 1.0], [2.0, 0.0]]))
     >>> pivots
@@ -164,7 +165,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 @autocast("float32 -")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """linalg.pinv() with singular values up to rcond times the largest taken as 0.
+    """linalg.pinv(). Singular values up to rcond times the largest count as 0.
 
     >>> norch.pinverse(norch.tensor([[2.0, 0.0], [0.0, 0.0]]))
     tensor([[0.5000, 0.0000],
@@ -175,7 +176,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @autocast("float32 -")
 def qr(input: Tensor, some: bool = True) -> factor.qr_result:
-    """linalg.qr(): "reduced", or "complete" without some.
+    """linalg.qr(): in the mode "reduced", or "complete" with some=False.
 
     >>> Q, R = norch.qr(norch.ones(3, 2))
     >>> Q.shape, R.shape
@@ -186,8 +187,8 @@ def qr(input: Tensor, some: bool = True) -> factor.qr_result:
 
 @autocast("float32 -")
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result:
-    """(U, S, V) with input = U diag(S) V^H: linalg.svd() with V in place of V^H, reduced with some. Without
-    compute_uv U and V are zeros.
+    """(U, S, V) with input = U diag(S) V^H: linalg.svd(), but with V instead of V^H. some=False gives the full
+    matrices. With compute_uv=False U and V are zeros.
 
     >>> norch.svd(norch.tensor([[3.0, 0.0], [0.0, 4.0]])).S
     tensor([4., 3.])
@@ -203,7 +204,8 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> svd_result
 def triangular_solve(
     input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> triangular_solve_result:
-    """(solution, A) of A X = input, or A^T X = input with transpose; linalg.solve_triangular() has the other order.
+    """(solution, A) of A X = input, or of A^T X = input with transpose. linalg.solve_triangular() takes the arguments
+    in the other order.
 
     >>> norch.triangular_solve(norch.ones(2, 1), norch.tensor([[2.0, 0.0], [0.0, 4.0]])).solution
     tensor([[0.5000],
@@ -215,11 +217,11 @@ def triangular_solve(
 
 
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> svd_result:
-    """(U, S, V) with A - M = U diag(S) V^H nearly, for the q largest singular values of matrices (..., m, n): U
-    (..., m, q), S (..., q), V (..., n, q). M broadcasts to A (None: 0).
+    """(U, S, V) with A - M = U diag(S) V^H approximately, for the q largest singular values of A (..., m, n): U (...,
+    m, q), S (..., q), V (..., n, q). M broadcasts to A (None: 0).
 
-    The range of A is found by niter steps of subspace iteration from random vectors (Halko, Martinsson and Tropp,
-    Finding Structure with Randomness, SIAM Review 53, 2011, algorithms 4.4 and 5.1). ArgumentError for q beyond m or n.
+    niter steps of subspace iteration from random vectors find the range of A (Halko, Martinsson and Tropp, Finding
+    Structure with Randomness, SIAM Review 53, 2011, algorithms 4.4 and 5.1). ArgumentError for q beyond m or n.
 
     >>> U, S, V = norch.svd_lowrank(norch.ones(4, 3), q=1)
     >>> U.shape, S.shape, V.shape
@@ -246,8 +248,8 @@ def _range(x: Tensor) -> Tensor:
 
 
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> svd_result:
-    """svd_lowrank() of observations, the rows of A (..., m, n), less the means of the columns unless center=False: the
-    columns of V are the principal directions. q: None means min(6, m, n).
+    """svd_lowrank() of observations, the rows of A (..., m, n), minus the means of the columns unless center=False. The
+    columns of V are the principal directions. q is min(6, m, n) by default.
 
     >>> norch.pca_lowrank(norch.tensor([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), q=1).S
     tensor([3.1623])
