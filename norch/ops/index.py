@@ -506,7 +506,8 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = ...) -> Tensor: ...
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @method(out=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of all elements that are not 0, in C order: a row each, or with as_tuple a tensor for each dimension.
+    """The indices of all elements that are not 0, in C order: a matrix with a row for each element, or with as_tuple a
+    vector for each dimension.
 
     >>> norch.nonzero(norch.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],

@@ -310,7 +310,7 @@ def max(input: Tensor, dim: Tensor) -> Tensor: ...
 def max(input: Tensor, *, other: Tensor) -> Tensor: ...
 @method(numpy=True)
 def max(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The largest element; with dim, (values, indices) along it; with a tensor in place of dim, maximum().
+    """The largest element; with dim, (values, indices) along it. If the second argument is a tensor, maximum().
 
     >>> norch.max(norch.tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1).indices
     tensor([1, 0])
@@ -328,7 +328,7 @@ def min(input: Tensor, dim: Tensor) -> Tensor: ...
 def min(input: Tensor, *, other: Tensor) -> Tensor: ...
 @method(numpy=True)
 def min(input: Tensor, dim: Tensor | int | None = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The smallest element; with dim, (values, indices) along it; with a tensor in place of dim, minimum().
+    """The smallest element; with dim, (values, indices) along it. If the second argument is a tensor, minimum().
 
     >>> values, indices = norch.min(norch.tensor([[1, 2], [3, 0]]), dim=1)
     >>> values, indices

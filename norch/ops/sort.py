@@ -104,7 +104,7 @@ def median(input: Tensor, dim: None = ..., keepdim: bool = ...) -> Tensor: ...
 def median(input: Tensor, dim: int, keepdim: bool = ...) -> median_result: ...
 @method(numpy=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle element, the lower of two; with dim, (values, indices) along it. NaN where there is one.
+    """The middle element, or the lower one of two; with dim, (values, indices) along it. NaN if there is a NaN.
 
     >>> norch.median(norch.tensor([1.0, 9.0, 4.0, 2.0]))
     tensor(2.)
