@@ -307,7 +307,7 @@ def test_blocks_are_shared_as_in_the_chapter(page: Any) -> None:
 def test_a_drawn_digit_is_read(page: Any) -> None:
     play = _play(page, "digit")
     shown = _run(page.locator("div.live").first)
-    right = re.findall(r"([\d.]+) % of the others", "".join(part["text"] for part in shown))
+    right = re.findall(r"([\d.]+) % of the test digits", "".join(part["text"] for part in shown))
     assert len(right) > 3 and float(right[-1]) > 93
     strokes = {
         1: [(112, 30), (112, 190)],

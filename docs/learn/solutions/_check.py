@@ -13,5 +13,7 @@ sys.path.insert(0, str(HERE.parent / "exercises"))
 def run(names):
     """names: those of a solution, which is the main program."""
     exercise = importlib.import_module(Path(names["__file__"]).stem)
-    exercise.check(*[names[part] for part in inspect.signature(exercise.check).parameters])
+    exercise.check(
+        *[names[part] for part in inspect.signature(exercise.check).parameters]
+    )
     print("solved")

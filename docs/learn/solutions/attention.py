@@ -5,7 +5,9 @@ import norch
 
 def multi_head(q, k, v, heads):
     batch, length, width = q.shape
-    q, k, v = (x.reshape(batch, length, heads, -1).transpose(1, 2) for x in (q, k, v))
+    q, k, v = (
+        x.reshape(batch, length, heads, -1).transpose(1, 2) for x in (q, k, v)
+    )
     scores = q @ k.mT / (width // heads) ** 0.5
     later = norch.ones(length, length, dtype=norch.bool).triu(1)
     seen = scores.masked_fill(later, float("-inf")).softmax(-1) @ v

@@ -10,7 +10,9 @@ def windows(images, size):
 
 
 def conv2d(images, weight):
-    return norch.einsum("ncijpq,kcpq->nkij", windows(images, weight.shape[-1]), weight)
+    return norch.einsum(
+        "ncijpq,kcpq->nkij", windows(images, weight.shape[-1]), weight
+    )
 
 
 def max_pool2d(images, size):

@@ -7,7 +7,10 @@ from derivatives import Node, Value  # the exercise's
 
 
 def div(a, b):
-    return Value(a.data / b.data, Node([a.node, b.node], lambda g: [div(g, b), g * div(a, b * b) * -1.0]))
+    return Value(
+        a.data / b.data,
+        Node([a.node, b.node], lambda g: [div(g, b), g * div(a, b * b) * -1.0]),
+    )
 
 
 def exp(x):

@@ -21,7 +21,9 @@ def pack(b, rows, columns, width):
     for left in range(0, columns, width):
         panel = []
         for i in range(rows):
-            row = b[i * columns + left : i * columns + min(left + width, columns)]
+            row = b[
+                i * columns + left : i * columns + min(left + width, columns)
+            ]
             panel += row + [0] * (width - len(row))
         panels.append(panel)
     return panels
