@@ -37,8 +37,9 @@ def epilogue(operation_of: Callable[[Any], Any]) -> Callable[[T], T]:
 
 
 def epilogue_of(before: Module, module: Module) -> Any:
-    """The operation by which the product of `before`, a Linear, replaces a call of module, or None if module must be
-    called: it is a subclass or has hooks, say, or a program has patched its function."""
+    """The operation by which the product of `before`, a Linear, replaces a call of module. None if module must be
+    called, for example because it is a subclass, has hooks, or a program has patched its function.
+    """
     operation_of = getattr(type(module).forward, "epilogue", None)
     if operation_of and FUNCTIONS["linear"] is linear and _is_plain(before) and _is_plain(module):
         return operation_of(module)

@@ -26,9 +26,9 @@ def _no_module() -> None:
 
 
 class Registry(dict[str, Any]):
-    """Parameters, buffers or submodules by name. An item that is put in becomes an attribute of the module, and one
-    that is removed is no longer an attribute: programs do this, as in `net._modules["fc"] = nn.Identity()`. A registry
-    made like a dict belongs to no module. Copies and pickles are dicts.
+    """Parameters, buffers or submodules by name. Adding an item makes it an attribute of the module, and removing it
+    removes the attribute, because programs do this: `net._modules["fc"] = nn.Identity()`. A registry that is
+    constructed like a dict belongs to no module. Copies and pickles are dicts.
     """
 
     __slots__ = ("_module",)
@@ -39,7 +39,7 @@ class Registry(dict[str, Any]):
 
     @classmethod
     def of(cls, module: Any, items: dict[str, Any]) -> Registry:
-        """The registry of a module, whose attributes the items are already."""
+        """The registry of a module that has the items as attributes already."""
         registry = cls(items)
         registry._module = weakref.ref(module)
         return registry
@@ -173,14 +173,14 @@ def set_state(module: Any, state: dict[str, Any]) -> None:
 
 
 def unexpected_arguments(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
-    """Of Module.__init__()."""
+    """The TypeError that Module.__init__() raises for arguments, which it does not take."""
     message = f"takes 1 positional argument but {len(args) + 1} were given"
     message = f"got an unexpected keyword argument {next(iter(kwargs))!r}" if kwargs else message
     return TypeError(f"{type(module).__name__}.__init__() {message}")
 
 
 def whole_tree(module: Any) -> list[Any]:
-    """The module and all below it, each once, whatever modules() gives of a subclass."""
+    """The module and all modules below it, each once, even if a subclass overrides modules()."""
     found = {id(module): module}
     waiting = [module]
     while waiting:

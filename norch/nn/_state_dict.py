@@ -156,8 +156,9 @@ class StateDict:
                 missing_keys.append(key)
 
     def get_extra_state(self) -> Any:
-        """What state_dict() stores beside the tensors, with the key `_extra_state`. A subclass overrides this and
-        set_extra_state()."""
+        """What state_dict() stores in addition to the tensors, under the key `_extra_state`. A subclass overrides this
+        and set_extra_state().
+        """
         raise Error(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
 
     def set_extra_state(self, state: Any) -> None:
@@ -174,7 +175,9 @@ class StateDict:
         return add_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The same; what a hook returns, if not None, is the result of state_dict() where this module is the first."""
+        """register_state_dict_post_hook() in an older form. If state_dict() was called on this module, and the hook
+        does not return None, that is its result.
+        """
         return add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -200,11 +203,12 @@ class StateDict:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Copies the values of `state_dict` into the tensors of the module, cast to their dtypes. assign: the tensors
-        of state_dict replace those of the module, also in other places that share them, with the last of their keys.
+        """Copies the values of `state_dict` into the tensors of the module, cast to their dtypes. With assign, the
+        tensors of state_dict replace the tensors of the module instead, also in other modules that share them; of
+        several keys of a tensor the last counts.
 
-        One Error lists every missing or unexpected key and every wrong shape; nothing is changed then. With
-        `strict=False` keys that are on one side only are skipped; shapes must still match.
+        One Error lists every missing or unexpected key and every wrong shape; then nothing has changed. With
+        `strict=False` missing and unexpected keys are ignored; shapes must still match.
 
         >>> a, b = norch.nn.Linear(3, 2), norch.nn.Linear(3, 2)
         >>> b.load_state_dict(a.state_dict())
@@ -257,7 +261,7 @@ class StateDict:
         return keys
 
     def _raise_errors(self, errors: list[str], keys: IncompatibleKeys | None) -> None:
-        """One Error for all errors and, unless None, all keys; nothing if there are none."""
+        """Raises one Error for all errors and, unless None, all keys. Does nothing if there are none."""
         for kind, names in zip(("Missing", "Unexpected"), keys or (), strict=False):
             if names:
                 quoted = ", ".join(f'"{name}"' for name in names)

@@ -1,7 +1,7 @@
-"""The activation layers, for floats of any shape: each applies one function of nn.functional, whose docstring gives the
-source.
+"""The activation layers, for floats of any shape. Each applies one function of nn.functional; the docstring of that
+function names the source.
 
-`epilogue` marks those that Sequential can fuse with the Linear before them (_epilogue.py).
+`epilogue` marks the layers that Sequential can fuse with the Linear before them (_epilogue.py).
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class GELU(
     function=F.gelu,
     epilogue=lambda module: _GELUS.get(str(module.approximate)) if FUNCTIONS["gelu"] is _GELU else None,
 ):
-    """x * Phi(x), with Phi the distribution function of the standard normal distribution (Hendrycks and Gimpel 2016,
-    section 2), for floats of any shape. approximate="tanh" approximates Phi by tanh; ArgumentError for other names than
-    that and "none".
+    """x * Phi(x), where Phi is the distribution function of the standard normal distribution (Hendrycks and Gimpel
+    2016, section 2), for floats of any shape. approximate="tanh" approximates Phi by tanh. ArgumentError for a name
+    other than "none" and "tanh".
 
     >>> norch.nn.GELU()(norch.tensor([-1.0, 1.0]))
     tensor([-0.1587,  0.8413])
@@ -169,8 +169,8 @@ class ELU(Layer, function=F.elu):
 
 @options
 class CELU(Layer, function=F.celu):
-    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017): an ELU whose derivative is continuous for any alpha.
-    For floats of any shape. inplace: writes into the input.
+    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017), for floats of any shape. Unlike that of ELU, its
+    derivative is continuous for every alpha. inplace: writes into the input.
 
     >>> norch.nn.CELU(alpha=2.0)(norch.tensor([-2.0, 2.0]))
     tensor([-1.2642,  2.0000])
@@ -238,8 +238,8 @@ class Threshold(Layer, function=F.threshold):
 
 @options
 class RReLU(Layer, function=F.rrelu):
-    """In training, LeakyReLU with a slope for each element that is drawn uniformly from [lower, upper); in eval mode,
-    with the slope (lower + upper) / 2 (Xu et al. 2015). inplace: writes into the input.
+    """LeakyReLU with a random slope (Xu et al. 2015): in training the slope of each element is drawn uniformly from
+    [lower, upper); in eval mode it is (lower + upper) / 2. inplace: writes into the input.
 
     >>> norch.nn.RReLU(0.2, 0.3).eval()(norch.tensor([-1.0, 2.0]))
     tensor([-0.2500,  2.0000])
@@ -251,7 +251,7 @@ class RReLU(Layer, function=F.rrelu):
 
 
 class PReLU(Layer):
-    """x if x > 0, else weight * x (He et al. 2015, section 2.1). weight is a parameter, initialized to init: one
+    """x if x > 0, else weight * x (He et al. 2015, section 2.1). weight is a parameter, initialized to init. It is one
     number, or with num_parameters = C one for each channel of (N, C, ...). ShapeError for an input with another number
     of channels.
 
@@ -329,8 +329,8 @@ class Softshrink(_Shrink, function=F.softshrink):
 
 @options
 class GLU(Layer, function=F.glu):
-    """a * sigmoid(b), with a and b the halves of the input along `dim` (Dauphin et al. 2016, section 2): the result has
-    half the size there. ShapeError for an odd size.
+    """a * sigmoid(b), where a and b are the halves of the input along `dim` (Dauphin et al. 2016, section 2). The
+    result has half the size there. ShapeError for an odd size.
 
     >>> norch.nn.GLU()(norch.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])

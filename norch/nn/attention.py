@@ -54,13 +54,13 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What nn.MultiheadAttention calls, with its weights as arguments (Vaswani et al. 2017, section 3.2.2).
+    """The function behind nn.MultiheadAttention, with the weights as arguments (Vaswani et al. 2017, section 3.2.2).
 
-    query: (L, N, E); key, value: (S, N, E), or of other last sizes with use_separate_proj_weight; or all without N.
-    in_proj_weight: (3 * E, E), or q_proj_weight, k_proj_weight and v_proj_weight; in_proj_bias: (3 * E,). bias_k and
-    bias_v (1, 1, E) are a further key and value, add_zero_attn a further one of zeros. static_k and static_v (N *
-    num_heads, S, E / num_heads) stand for the projected key and value. Masks and results are those of
-    MultiheadAttention with batch_first=False. ShapeError and ArgumentError for what does not fit.
+    query is (L, N, E), key and value are (S, N, E), or have other last sizes with use_separate_proj_weight; or all
+    without N. in_proj_weight is (3 * E, E), or q_proj_weight, k_proj_weight and v_proj_weight replace it; in_proj_bias
+    is (3 * E,). bias_k and bias_v (1, 1, E) are a further key and value, add_zero_attn adds one of zeros. static_k and
+    static_v (N * num_heads, S, E / num_heads) replace the projected key and value. Masks and results are those of
+    MultiheadAttention with batch_first=False. ShapeError or ArgumentError for arguments that do not fit.
 
     >>> x, w = norch.ones(5, 3, 8), norch.ones(24, 8)
     >>> F = norch.nn.functional
@@ -103,8 +103,9 @@ def _attention(
     average_attn_weights: bool,
     is_causal: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """multi_head_attention_forward, or the same of (N, L, E), whose errors begin with name. separate: the weights of
-    query, key and value, or None for those in in_proj_weight."""
+    """multi_head_attention_forward, also for (N, L, E); errors begin with name. separate has the weights of query, key
+    and value, or None if they are in in_proj_weight.
+    """
     for x in (query, key, value):
         tensor_of(x, name)
     weights = in_proj_weight, in_proj_bias, bias_k, bias_v, *(separate or ())
@@ -199,7 +200,7 @@ def _projected(
 def _attended(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float, dropout_p: float, average: bool
 ) -> tuple[Tensor, Tensor]:
-    """What each query sees of v, and the weights with which it does, of each head or the mean of the heads."""
+    """The weighted values for each query, and the weights, of each head or the mean of the heads."""
     scores = q @ k.mT * scale
     weights = (scores if mask is None else scores + mask).softmax(-1)
     if dropout_p > 0:
@@ -210,8 +211,9 @@ def _attended(
 def _added(
     q: Tensor, mask: Tensor | None, shapes: dict[tuple[int, ...], tuple[int, ...]], further: int, name: str
 ) -> Tensor | None:
-    """A mask as floats that are added to the scores, 0 for further keys; shapes: those it may have, and what they
-    become."""
+    """A mask as floats that are added to the scores, with 0 for further keys. shapes maps the shapes that it may have
+    to the shapes that it gets.
+    """
     if mask is None:
         return None
     if tuple(mask.shape) not in shapes:
@@ -299,7 +301,7 @@ class MultiheadAttention(Module):
                 init.xavier_normal_(further)
 
     def reset_parameters(self) -> None:
-        """Initializes the parameters anew, by _reset_parameters(), which is PyTorch's name for it."""
+        """Initializes the parameters again. It calls _reset_parameters(), which is PyTorch's name."""
         self._reset_parameters()
 
     def _in_weights(self) -> Any:

@@ -19,7 +19,7 @@ L = TypeVar("L", bound="_List")
 
 
 class _Container(Module):
-    """A module whose items are one of its registries: `_modules` or `_parameters`."""
+    """A module whose items are in one of its registries: `_modules` or `_parameters`."""
 
     _registry: ClassVar[str]
 
@@ -62,7 +62,9 @@ class _List(_Container):
         return module
 
     def _renumber(self, items: list[tuple[str, Any]]) -> None:
-        """Registers the items again, names that are numbers as 0, 1, ...; other names are the user's and stay."""
+        """Registers the items again, with numeric names replaced by 0, 1, ... Other names, which the user chose,
+        stay.
+        """
         for name, _ in items:
             self._unbind(name)
         for position, (name, module) in enumerate(items):
@@ -92,11 +94,11 @@ class _List(_Container):
 
 
 class Sequential(_List):
-    """Calls its modules in order, each with the result of the one before. Takes modules, or one mapping of names to
-    modules. Supports indices, slices, `append`, `extend`, `insert` and `del`.
+    """Calls its modules in order, each with the result of the one before. It takes modules, or one mapping of names to
+    modules, and supports indices, slices, `append`, `extend`, `insert` and `del`.
 
     A Linear and the activation after it run as one fused operation with the same results and graph, unless one of them
-    has hooks or a forward of the user's (_epilogue.py).
+    has hooks or a user's forward (_epilogue.py).
 
     >>> net = norch.nn.Sequential(norch.nn.Linear(4, 8), norch.nn.ReLU(), norch.nn.Linear(8, 2))
     >>> net(norch.ones(5, 4)).shape
@@ -115,7 +117,7 @@ class Sequential(_List):
                 self.add_module(str(position), module)  # type: ignore[arg-type]
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Adds a module under `name`. None holds a place, for programs that go over the modules themselves."""
+        """Adds a module under `name`. None is allowed for programs that iterate over the modules themselves."""
         if not isinstance(module, Module | None):
             raise TypeError(f"Sequential: module {name} is of type {type(module).__name__}, which is not a Module")
         super().add_module(name, module)
@@ -225,8 +227,8 @@ class _OfParameters(_Container):
 
 
 class ParameterList(_OfParameters):
-    """A list, of `values` at first, that registers its parameters; other tensors become parameters. It may hold
-    modules, other ParameterLists among them, and what is neither, which stays as it is.
+    """A list that registers its parameters, with the items of `values` at first. Other tensors become parameters.
+    Modules, other ParameterLists and other objects are stored unchanged.
 
     >>> weights = norch.nn.ParameterList([norch.zeros(2), norch.nn.Parameter(norch.ones(3))])
     >>> len(weights), [name for name, _ in weights.named_parameters()]
@@ -248,7 +250,7 @@ class ParameterList(_OfParameters):
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Adds items at the end. TypeError for a tensor, whose rows would become parameters."""
+        """Adds items at the end. TypeError for a tensor, because its rows would become parameters."""
         if isinstance(values, Tensor):
             raise TypeError(f"ParameterList: expected an iterable of items, not a {type(values).__name__}")
         for value in values:
@@ -276,7 +278,7 @@ class ParameterList(_OfParameters):
 
 
 class _Dict(_Container):
-    """A dictionary over a registry. __setitem__ is that of the subclass: it registers one item."""
+    """A dictionary over a registry. A subclass defines __setitem__, which registers one item."""
 
     def __setitem__(self, key: str, value: Any) -> None:
         raise NotImplementedError
@@ -346,9 +348,9 @@ class ModuleDict(_Dict):
 
 
 class ParameterDict(_OfParameters, _Dict):
-    """A dictionary of parameters that registers them; other tensors become parameters, and what is no tensor, modules
-    among it, stays as it is. A plain dict is read in the order of its sorted names, as in PyTorch; an OrderedDict and
-    pairs in their own.
+    """A dictionary that registers its parameters. Other tensors become parameters; modules and other objects are stored
+    unchanged. As in PyTorch, a plain dict is read in the order of its sorted names, an OrderedDict and pairs in their
+    order.
 
     >>> weights = norch.nn.ParameterDict({"scale": norch.ones(2)})
     >>> weights["scale"].requires_grad
@@ -420,17 +422,17 @@ class ParameterDict(_OfParameters, _Dict):
         self._update(parameters)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The item of that name, or default."""
+        """The item of that name, or default if there is none."""
         return self[key] if key in self else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The item of that name, which is default if there was none."""
+        """The item of that name. If there was none, default becomes the item."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def popitem(self) -> tuple[str, Any]:
-        """Removes the last item, and returns its name and it. KeyError if there is none."""
+        """Removes the last item, and returns its name and value. KeyError if the dictionary is empty."""
         for key in reversed(self):
             return key, self.pop(key)
         raise KeyError("popitem: the ParameterDict is empty")
@@ -452,7 +454,7 @@ class ParameterDict(_OfParameters, _Dict):
         return both
 
     def __ror__(self, other: Any) -> Any:
-        """A copy of other, a dict or what has its methods, with these items."""
+        """A copy of other, a dict or an object with its methods, with these items added."""
         both = other.copy()
         both.update(self)
         return both

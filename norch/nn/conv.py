@@ -20,7 +20,7 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "
 
 
 class _Conv(Module):
-    """Base of all convolutions; its constructor and forward are those of Conv1d and Conv2d."""
+    """Base of all convolutions. It defines the constructor and forward of Conv1d, Conv2d and Conv3d."""
 
     _axes: ClassVar[int]
     _conv: ClassVar[str]  # the function of nn.functional
@@ -76,7 +76,7 @@ class _Conv(Module):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """forward() with other weights. Subclasses of programs call it, and define it."""
+        """forward() with other weights. Subclasses in programs call it, and override it."""
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._pairs_of_padding(), self.padding_mode), 0
@@ -200,10 +200,10 @@ class ConvTranspose1d(_ConvTranspose):
     """The adjoint of Conv1d: (N, in_channels, L) to (N, out_channels, L'), with L' about stride * L.
 
     L' = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1. weight: (in_channels,
-    out_channels / groups, kernel_size). With a stride s, the Conv1d maps s sizes L' to the same L: output_padding, or
-    output_size in the call, selects one of them. ValueError for an output_size that is none of them, ArgumentError for
-    an output_padding that is neither less than the stride nor less than the dilation. padding_mode: "zeros". Other
-    parameters are those of the Conv1d.
+    out_channels / groups, kernel_size). A Conv1d with a stride s maps s sizes L' to the same L; output_padding, or
+    output_size in the call, selects one of them. ValueError if output_size is not one of them, ArgumentError for an
+    output_padding that is neither less than the stride nor less than the dilation. padding_mode must be "zeros". The
+    other parameters are those of Conv1d.
 
     >>> norch.nn.ConvTranspose1d(4, 2, 4, stride=2, padding=1)(norch.ones(1, 4, 7)).shape
     norch.Size([1, 2, 14])

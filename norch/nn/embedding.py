@@ -77,7 +77,7 @@ class Embedding(Module):
         self._fill_padding_idx_with_zero()
 
     def _fill_padding_idx_with_zero(self) -> None:
-        """Subclasses of programs with a reset_parameters() of their own call it."""
+        """Sets row padding_idx to 0. Subclasses in programs that define reset_parameters() call it."""
         if self.padding_idx is not None:
             with no_grad():
                 self.weight[self.padding_idx].fill_(0)
@@ -102,6 +102,8 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
+        """A layer with this table (rows, columns). It is not trained if freeze is True. ShapeError unless the table has
+        2 dimensions.
+        """
         rows, columns = with_ndim(embeddings, "from_pretrained", 2).shape
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)

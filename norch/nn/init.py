@@ -22,7 +22,7 @@ from ..tensor import Tensor
 
 @rename_errors
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform in [a, b). generator, here and in the functions below: draws the numbers; None: the default one.
+    """Uniform in [a, b). generator, in all functions of this module, draws the numbers; None is the default generator.
 
     >>> bool((norch.nn.init.uniform_(norch.empty(100), 2, 3) >= 2).all())
     True
@@ -33,7 +33,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 @rename_errors
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with the given mean and standard deviation.
+    """Normal with this mean and standard deviation.
 
     >>> x = norch.nn.init.normal_(norch.empty(10_000), mean=3.0, std=0.1)
     >>> bool((x.mean() - 3).abs() < 0.1)
@@ -52,7 +52,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with the given mean and standard deviation, truncated to [a, b]. DTypeError unless of floats.
+    """Normal with this mean and standard deviation, truncated to [a, b]. DTypeError unless the tensor has floats.
 
     >>> x = norch.nn.init.trunc_normal_(norch.empty(100), std=5.0)
     >>> bool(x.abs().max() <= 2)
@@ -178,8 +178,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
 
 
 def _orthonormal(a: Tensor) -> Tensor:
-    """Q (M, N) of a (M, N), M >= N, with a positive diagonal of R, by the Gram-Schmidt method. Each column is made
-    orthogonal twice, which leaves rounding errors only (Giraud et al. 2005)."""
+    """The Q (M, N) of a (M, N), M >= N, with a positive diagonal of R, by the Gram-Schmidt method. Two passes over each
+    column leave rounding errors only (Giraud et al. 2005).
+    """
     q = a.new_zeros(a.shape)
     for k in range(a.shape[1]):
         v = a[:, k]

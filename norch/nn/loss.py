@@ -23,8 +23,9 @@ __all__ = [
 
 
 def _with_legacy_reduction(init: Any) -> Any:
-    """An __init__ that accepts size_average and reduce in addition, and all options by position, in PyTorch's order:
-    that of the function's parameters. A string in the place of size_average is the reduction."""
+    """An __init__ that also accepts size_average and reduce, and all options by position, in the order of the
+    function's parameters, which is PyTorch's. A string in the position of size_average is the reduction.
+    """
 
     @functools.wraps(init)
     def accepting(

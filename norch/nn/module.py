@@ -364,7 +364,7 @@ class Module(StateDict):
             yield buffer
 
     def get_submodule(self, target: str) -> Module:
-        """The module at a dotted path; AttributeError if there is none."""
+        """The module at a dotted path. AttributeError if there is none."""
         module: Any = self
         for name in target.split(".") if target else ():
             module = module._modules.get(name)
@@ -392,11 +392,11 @@ class Module(StateDict):
         setattr(parent, name, module)
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a dotted path; AttributeError if there is none."""
+        """The parameter at a dotted path. AttributeError if there is none."""
         return self._member("_parameters", target, "parameter")
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted path; AttributeError if there is none."""
+        """The buffer at a dotted path. AttributeError if there is none."""
         return self._member("_buffers", target, "buffer")
 
     def _member(self, kind: str, target: str, label: str) -> Any:
@@ -503,8 +503,9 @@ class Module(StateDict):
         return self._apply(lambda tensor: tensor.cuda(device))
 
     def to_empty(self: M, *, device: DeviceLike, recurse: bool = True) -> M:
-        """Moves all parameters and buffers to a device (None: to where they are) without their values: the memory is
-        uninitialized. recurse: those of submodules too."""
+        """Moves all parameters and buffers to a device (None: the present one) without their values: the memory is
+        uninitialized. With recurse this includes submodules.
+        """
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
     def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
@@ -561,8 +562,9 @@ def _to_floats(dtype: Any) -> Callable[[Tensor], Tensor]:
 
 
 def _look_up_ordinarily(cls: Any) -> None:
-    """Removes the __getattr__ of Module from the look-ups of cls, because it finds only what is an attribute anyway. A
-    class with its own __getattr__ keeps that."""
+    """Removes the __getattr__ of Module from the look-ups of cls, because it finds only attributes that exist anyway. A
+    class that defines __getattr__ keeps it.
+    """
     if cls.__getattr__ is Module.__getattr__ and cls.__getattribute__ is object.__getattribute__:  # type: ignore[attr-defined]
         lib.norch_ordinary_lookup(cls)
 

@@ -240,10 +240,10 @@ class BatchNorm1d(_BatchNorm):
     """(x - mean) / sqrt(variance + eps) * weight + bias, for each channel of (N, C) or (N, C, L), with C = num_features
     (Ioffe and Szegedy 2015, section 3).
 
-    In training, the mean and the biased variance are those of the batch, and running_mean and running_var move towards
-    them by `momentum`, the variance towards the unbiased one; with momentum None they are averages over all batches. In
-    eval mode the running statistics are used. Without track_running_stats there are none, and the batch's are used in
-    both modes.
+    In training, mean and biased variance are computed from the batch. running_mean moves towards the mean by
+    `momentum`, running_var towards the unbiased variance; with momentum None they are averages over all batches. In
+    eval mode the running statistics are used. Without track_running_stats there are none, and both modes use the
+    statistics of the batch.
 
     eps: added to the variance, so that it is not 0. weight, bias: (C), None without affine; bias also without `bias`.
     ShapeError for other numbers of dimensions.

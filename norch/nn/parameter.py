@@ -27,9 +27,9 @@ class Marked(type(Tensor)):  # type: ignore[misc]
 class Parameter(Tensor, metaclass=Marked):
     """A leaf tensor to be trained. It shares the memory of `data` and has no history.
 
-    data: a tensor of floats of any shape; of integers only with `requires_grad=False`. TypeError if it is no tensor.
-    The parameter of a subclass of Tensor is of this class, with a mark that isinstance() looks for; Error if detach()
-    gives another class.
+    data is a tensor of floats of any shape, or of integers with `requires_grad=False`. TypeError if it is no tensor. If
+    data is of a subclass of Tensor, the parameter is of this class, with a mark that isinstance() looks for; Error if
+    detach() gives another class.
 
     >>> norch.nn.Parameter(norch.zeros(2)).requires_grad
     True
@@ -79,7 +79,9 @@ def is_lazy(param: Any) -> bool:
 
 
 def add_parameters(layer: Any, device: Any, dtype: Any, **shapes: Any) -> None:
-    """Registers an uninitialized parameter of layer, or for None an absent one, for each name and its shape."""
+    """Registers an uninitialized parameter of layer for each name and its shape; for a shape of None the parameter is
+    absent.
+    """
     for name, shape in shapes.items():
         try:
             parameter = None if shape is None else Parameter(empty(shape, dtype=dtype, device=device))

@@ -1,4 +1,6 @@
-"""quantize(), which stores the weights of a model as 8-bit or 4-bit integers, and the layers that it puts into it."""
+"""quantize(), which stores the weights of a model as 8-bit or 4-bit integers, and the layers that replace those of the
+model.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,10 @@ _MOST = 1 << 22  # numbers of a weight that are converted at a time
 
 
 class Quantized(Module):
-    """Base of the layers that quantize() makes of others: the weight is stored as integers, and is not trained.
+    """Base of the layers that replace others in quantize(). The weight is stored as integers, and is not trained.
 
-    packed: the integers, (rows, bytes) int8, or uint8 with two a byte, of the weight with its rows flattened
-    scale:  (rows, groups), floats: an integer of a group stands for its scale times it
+    packed: the integers, (rows, bytes) int8, or uint8 with two in each byte, of the weight with its rows flattened
+    scale:  (rows, groups), floats: an integer of a group means its scale times the integer
     """
 
     packed: Tensor
@@ -46,7 +48,7 @@ class Quantized(Module):
 
     @property
     def weight(self) -> Tensor:
-        """The weight that the integers stand for, computed anew each time, in the dtype of the scales."""
+        """The weight in the dtype of the scales, computed from the integers at each access."""
         columns = 1
         for size in self._shape[1:]:
             columns *= size
@@ -116,9 +118,8 @@ class QuantizedEmbedding(Quantized):
 
 
 class QuantizedConv1d(Quantized):
-    """Conv1d with a weight of integers of 8 bits, which become floats in each call: it saves memory, not time.
-
-    Captured inference makes floats of them once, and keeps these: it takes the time of Conv1d.
+    """Conv1d with a weight of 8-bit integers, which become floats in each call: it saves memory, not time. Captured
+    inference converts them once, keeps the floats, and takes the time of Conv1d.
     """
 
     bias: Parameter | None
@@ -228,7 +229,7 @@ def _replacement(kind: Any, name: str, layer: Any, bits: int, group: int | None,
 
 
 def _packed(rows: Tensor, bits: int, group: int) -> tuple[Tensor, Tensor]:
-    """packed_weight(), of so many rows at a time that memory for floats is small."""
+    """packed_weight(), called for a few rows at a time, so that little memory is needed for floats."""
     step = max(1, _MOST // max(1, rows.shape[1]))
     parts = [packed_weight(part, bits, group) for part in rows.split(step)]
     packed, scale = zip(*parts)

@@ -1,7 +1,7 @@
-"""Images resampled by weights, an axis after another: with antialias, and of bytes.
+"""Images resampled by weights, one axis after another: with antialias, and for bytes.
 
 The weights are those of Pillow's Resample.c and of PyTorch's UpSampleKernel.cpp: a triangle or a cubic (Keys, "Cubic
-convolution interpolation", 1981), as wide as the scale where an image gets smaller.
+convolution interpolation", 1981), which is as wide as the scale if an image gets smaller.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _smoothed(old: int, new: int, scale: float, cubic: bool) -> list[Row]:
 
 
 def _between(old: int, new: int, scale: float, cubic: bool, align: bool) -> list[Row]:
-    """The weights without antialias: those of 2 or 4 neighbours, of which the edges stand for what is outside."""
+    """The weights without antialias: of 2 or 4 neighbours. Outside the image the edge is the neighbour."""
     rows = []
     for i in range(new):
         at = scale * i if align else scale * (i + 0.5) - 0.5
@@ -61,7 +61,7 @@ def _between(old: int, new: int, scale: float, cubic: bool, align: bool) -> list
 
 
 def _integers(rows: list[Row]) -> tuple[list[Row], int]:
-    """Weights as integers of 16 bits, and how many binary digits of them are behind the point."""
+    """Weights as integers of 16 bits, and the number of their binary digits behind the point."""
     largest, digits = max(max(row.values()) for row in rows), 0
     while digits < 22 and 0.5 + largest * (1 << (digits + 1)) < 1 << 15:
         digits += 1
@@ -72,8 +72,9 @@ def _integers(rows: list[Row]) -> tuple[list[Row], int]:
 def _taps(
     old: int, new: int, scale: float, cubic: bool, align: bool, antialias: bool, of_bytes: bool, dtype: Any, device: Any
 ) -> tuple[Tensor, Tensor, int]:
-    """Indices and weights for resampled(), and how many digits of those of bytes, integers, are behind the point. What
-    has the weight 0 has no part in a sum, were it infinite."""
+    """Indices and weights for resampled(). For bytes the weights are integers, and the number of their binary digits
+    behind the point is returned too. An element with the weight 0 has no part in a sum, even if it is infinite.
+    """
     rows = _smoothed(old, new, scale, cubic) if antialias else _between(old, new, scale, cubic, align)
     rows, digits = _integers(rows) if of_bytes else (rows, 0)
     most = max(map(len, rows))
@@ -97,7 +98,9 @@ def _axis(x: Tensor, dim: int, new: int, *how: Any) -> Tensor:
 
 
 def resized(x: Tensor, new: list[int], scales: Any, mode: str, align: bool, antialias: bool) -> Tensor:
-    """x (N, C, H, W) of floats or bytes in the size new. scales: new elements per old one as given, or None."""
+    """x (N, C, H, W), of floats or bytes, resized to new. scales are the user's ratios of new to old elements, or
+    None.
+    """
     out = x if x.dtype in (float32, float64, uint8) else x.float()
     for dim in (3, 2):
         n, m, scale = x.shape[dim], new[dim - 2], scales[dim - 2]

@@ -37,16 +37,16 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:
     """-log of the probability of the targets: the sum over all alignments, in which each label takes one step or more,
-    with blanks between labels, and at least one between equal labels (Graves et al. 2006, section 4.1, equations 6
-    to 8).
+    with blanks between labels, and at least one blank between equal labels (Graves et al. 2006, section 4.1, equations
+    6 to 8).
 
-    log_probs: (T, N, C), the result of log_softmax(), or (T, C) without a batch. targets: classes other than blank,
-    (N, S), or concatenated (sum of target_lengths). input_lengths and target_lengths: N integers. The loss is (N), or
-    () without a batch, before the reduction; "mean" divides each loss by the length of its target first. Targets longer
-    than their input have the loss inf, or 0 with zero_infinity.
+    log_probs is (T, N, C), the result of log_softmax(), or (T, C) without a batch. targets are classes other than
+    blank, (N, S), or concatenated (sum of target_lengths). input_lengths and target_lengths are N integers. Before the
+    reduction the loss is (N), or () without a batch; "mean" first divides each loss by the length of its target.
+    Targets longer than their input have the loss inf, or 0 with zero_infinity.
 
-    The gradient is that of this formula in log_probs. PyTorch returns the gradient of logits before log_softmax(); both
-    give the same gradient of such logits.
+    The gradient is the derivative of this formula by log_probs. PyTorch returns the gradient of the logits before
+    log_softmax(); for such logits both give the same gradient.
 
     >>> even = norch.full((2, 1, 2), 0.5).log()
     >>> norch.nn.functional.ctc_loss(even, norch.tensor([[1]]), [2], [1]).exp()  # alignments: 1 1, 1 _, _ 1
@@ -84,7 +84,7 @@ def ctc_loss(
 
 def _losses(emit: Tensor, path: Tensor, blank: int, times: list[int], sizes: list[int]) -> Tensor:
     """The losses (N) of the log-probabilities emit (T, L, N) of the L states of path (L, N). The recursion is not
-    recorded: its gradient is computed beside it.
+    recorded; its gradient is computed at the same time.
     """
     if not emit.numel() or not is_recorded((emit,)):
         return _loss_at_end(_forward_variables(emit, path, blank), times, sizes)

@@ -56,12 +56,12 @@ def embedding_bag(
     padding_idx: int | None = None,
 ) -> Tensor:
     """The mean, sum or maximum (mode "mean", "sum" or "max") of the rows of weight (rows, columns) whose indices are in
-    each bag: (B, columns); 0 for an empty bag.
+    each bag: (B, columns). An empty bag has 0.
 
-    input: (B, L), with a bag per row, or (L), with bag b starting at offsets[b]; with include_last_offset the last
-    offset is the end of the last bag. per_sample_weights: factors of the rows, of the shape of input, for mode "sum".
-    Indices equal to padding_idx are skipped. Other arguments as in embedding(). ShapeError, ArgumentError and, for
-    what is not supported, NotImplementedError otherwise.
+    input is (B, L), with a bag in each row, or (L), with bag b starting at offsets[b]; with include_last_offset the
+    last offset is the end of the last bag. per_sample_weights, for mode "sum", are factors of the rows, of the shape of
+    input. Indices equal to padding_idx are skipped. The other arguments are those of embedding(). ShapeError or
+    ArgumentError for other arguments, NotImplementedError for unsupported ones.
 
     >>> weight = norch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
     >>> norch.nn.functional.embedding_bag(norch.tensor([0, 1, 2]), weight, norch.tensor([0, 2]), mode="sum")
@@ -110,11 +110,12 @@ def embedding_bag(
 
 
 class EmbeddingBag(Embedding):
-    """The sums, means or maxima (mode "sum", "mean" or "max") of bags of rows of an Embedding, without the rows
-    themselves: indices (B, L), a bag a row, or (L) with the offsets (B) at which bags begin, give (B, embedding_dim).
+    """The sums, means or maxima (mode "sum", "mean" or "max") of bags of rows of an Embedding, without storing the
+    rows. Indices (B, L), with a bag in each row, or (L) with the offsets (B) at which bags begin, give (B,
+    embedding_dim).
 
-    weight: (num_embeddings, embedding_dim), initialized from the standard normal distribution, or _weight. Other
-    arguments as in functional.embedding_bag().
+    weight: (num_embeddings, embedding_dim), initialized from the standard normal distribution, or _weight. The other
+    arguments are those of functional.embedding_bag().
 
     >>> bags = norch.nn.EmbeddingBag(10, 3, mode="sum")
     >>> bags(norch.tensor([1, 2, 4, 5, 4]), norch.tensor([0, 3])).shape
@@ -161,7 +162,9 @@ class EmbeddingBag(Embedding):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """A layer with this table (rows, columns); freeze: it is not trained. ShapeError unless it has 2 dimensions."""
+        """A layer with this table (rows, columns). It is not trained if freeze is True. ShapeError unless the table has
+        2 dimensions.
+        """
         rows, columns = with_ndim(embeddings, "from_pretrained", 2).shape
         options = max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx
         bag = cls(rows, columns, *options)

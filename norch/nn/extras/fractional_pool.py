@@ -1,4 +1,4 @@
-"""Fractional max pooling: the maxima of windows whose places are drawn (Graham, "Fractional Max-Pooling", 2014)."""
+"""Fractional max pooling: the maxima of windows whose positions are drawn (Graham, "Fractional Max-Pooling", 2014)."""
 
 from __future__ import annotations
 

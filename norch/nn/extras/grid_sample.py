@@ -74,14 +74,14 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
     """input (N, C, H, W) sampled at the coordinates grid (N, H', W', 2), with (x, y) in [-1, 1] over the image: (N, C,
-    H', W'). In three dimensions input (N, C, D, H, W) and grid (N, D', H', W', 3).
+    H', W'). In three dimensions input is (N, C, D, H, W) and grid (N, D', H', W', 3). DTypeError unless both have the
+    same float dtype.
 
-    mode: "bilinear" (linear between pixels), "nearest" or, of images, "bicubic" (Keys 1981, a = -0.75).
-    padding_mode, the values outside the image: "zeros",
-    "border" (the nearest pixel) or "reflection". align_corners as in affine_grid(). With "nearest" the gradient of the
-    grid is 0. A coordinate that is not finite
-    gives NaN for "bilinear" with "zeros" (in PyTorch not in three dimensions), 0 for "nearest" with "zeros", and
-    otherwise a value of the edge. DTypeError unless both have the same float dtype.
+    mode is "bilinear" (linear between pixels), "nearest" or, for images, "bicubic" (Keys 1981, a = -0.75). padding_mode
+    chooses the values outside the image: "zeros", "border" (the nearest pixel) or "reflection". align_corners acts as
+    in affine_grid(). With "nearest" the gradient of the grid is 0. A coordinate that is not finite gives NaN for
+    "bilinear" with "zeros" (in PyTorch not in three dimensions), 0 for "nearest" with "zeros", and otherwise a value of
+    the edge.
 
     >>> image = norch.tensor([[[[1.0, 3.0]]]])
     >>> norch.nn.functional.grid_sample(image, norch.tensor([[[[0.0, 0.0], [-0.5, 0.0]]]]), align_corners=False)
@@ -141,7 +141,7 @@ def _codes(mode: str, padding_mode: str, align_corners: bool) -> tuple[int, int,
 
 
 def _composed(x: Tensor, points: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Tensor:
-    """The same of recorded operations: for derivatives of the gradient, and for CUDA."""
+    """grid_sample() as recorded operations: for derivatives of the gradient, and for CUDA."""
     sizes = tuple(x.shape[2:])
     along = []  # for each axis, the pixels that are read: offsets in the flat image, and weights
     outside = math.prod(sizes)  # the index of an added pixel with value 0, so that a weight of NaN gives NaN

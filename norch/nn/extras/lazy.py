@@ -17,14 +17,14 @@ from .uninitialized import UninitializedBuffer, UninitializedParameter
 
 
 class LazyModuleMixin(Module):
-    """Base of the lazy layers, which are made as a layer is, without its first argument, the size to infer: 0 until
-    then. The first call makes the layer, with the size of that input, and becomes one: the parameters are the same
-    objects, so that an optimizer may have them. state_dict() of either loads into either, but not that of a lazy layer
-    into another. initialize_parameters(input) does the same without a forward.
+    """Base of the lazy layers. Their constructors take the arguments of the layer without the first, a size, which is 0
+    at first. The first call infers the size from its input, and turns the object into the layer. The parameters stay
+    the same objects, so that an optimizer may have them. A state_dict() of the lazy layer loads into the layer and
+    back, but not into another kind of lazy layer. initialize_parameters(input) does the same without a forward.
 
-    A class of a program, such as class LazyOwn(LazyModuleMixin, Own), has uninitialized parameters, its own
-    initialize_parameters(), which takes the arguments of the call, and cls_to_become if it is to become a layer.
-    RuntimeError if a parameter has no shape after that.
+    A class of a program, such as class LazyOwn(LazyModuleMixin, Own), has uninitialized parameters, and defines
+    initialize_parameters(), which takes the arguments of the call, and cls_to_become if the object is to become a
+    layer. RuntimeError if a parameter has no shape after that.
     """
 
     cls_to_become: ClassVar[Any] = None
@@ -33,7 +33,7 @@ class LazyModuleMixin(Module):
     _arguments: dict[str, Any]  # the arguments
 
     def __init_subclass__(cls, becomes: type[Any] | None = None, size: str = "", **named: Any) -> None:
-        """becomes: the layer; size: its attribute that is inferred."""
+        """becomes is the layer, size the attribute that is inferred."""
         super().__init_subclass__(**named)
         if becomes is not None:
             cls.cls_to_become, cls._size = becomes, size
@@ -57,15 +57,16 @@ class LazyModuleMixin(Module):
                 setattr(self, name, UninitializedBuffer(**place))
 
     def reset_parameters(self) -> None:
-        """Nothing: values come with the sizes."""
+        """Does nothing: values come with the sizes."""
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
         return any(is_lazy(tensor) for tensor in (*self._parameters.values(), *self._buffers.values()))
 
     def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
-        """Gives the parameters and buffers that have none their shapes and first values, for inputs such as this. The
-        other arguments of the call, such as an output_size, are not read."""
+        """Sets the shapes and first values of uninitialized parameters and buffers, for inputs of this shape. The other
+        arguments of the call, such as an output_size, are not read.
+        """
         name = type(self).__name__
         if not self._size:
             raise NotImplementedError(f"{name}: a lazy module needs an initialize_parameters()")

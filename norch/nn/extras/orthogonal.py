@@ -26,7 +26,7 @@ def _is_orthogonal(q: Tensor) -> bool:
 
 
 def _orthogonalized(a: Tensor) -> Tensor:
-    """The Q of a = QR with a diagonal of R that is not negative, for a with no more columns than rows."""
+    """The Q of a = QR, where the diagonal of R is not negative. a has no more columns than rows."""
     reflectors, tau = geqrf(a)
     signs = reflectors.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
     return linalg.householder_product(reflectors, tau) * signs
@@ -105,11 +105,13 @@ def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
     """Parametrizes module.<name>, a matrix or a batch of them, so that its columns are orthonormal, or its rows if it
-    has more columns; unitary if it is complex. orthogonal_map: "matrix_exp" or "cayley" of a skew-symmetric matrix, or
-    "householder", a product of reflections; matrix_exp by default for square and complex weights and householder for
-    others. use_trivialization: the result is multiplied by a buffer `base`, the weight when it was last set (Lezcano
-    Casado 2019). The weight at first is the module's, made orthogonal. Returns module. ValueError if there is no such
-    parameter or buffer, or if it has one dimension.
+    has more columns than rows; a complex matrix is unitary. ValueError if there is no such parameter or buffer, or if
+    it has one dimension. Returns module.
+
+    orthogonal_map is "matrix_exp" or "cayley" of a skew-symmetric matrix, or "householder", a product of reflections.
+    The default is matrix_exp for square and complex weights, householder for others. With use_trivialization the result
+    is multiplied by a buffer `base`, the weight when it was last set (Lezcano Casado 2019). At first the weight is the
+    module's weight, orthogonalized.
 
     >>> layer = norch.nn.utils.parametrizations.orthogonal(norch.nn.Linear(20, 40))
     >>> bool((layer.weight.T @ layer.weight).allclose(norch.eye(20), atol=1e-5))

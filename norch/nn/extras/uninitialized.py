@@ -1,4 +1,4 @@
-"""Parameters and buffers whose shape is not known yet: those of lazy layers before their first forward."""
+"""Parameters and buffers whose shape is not known yet: those of lazy layers before their first forward()."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from .buffer import as_buffer
 
 
 class UninitializedTensorMixin(Tensor):
-    """What UninitializedParameter and UninitializedBuffer share. They have a dtype, a device and requires_grad, and can
-    be moved and copied; `shape` raises an Error, and methods that compute a ValueError."""
+    """Base of UninitializedParameter and UninitializedBuffer. They have a dtype, a device and requires_grad, and can be
+    moved and copied. `shape` raises an Error, and methods that compute raise a ValueError.
+    """
 
     __slots__ = ()
     __torch_function__ = disabled_torch_function
     cls_to_become: ClassVar[Any]  # the class afterwards
 
     def materialize(self, shape: int | Sequence[int], device: Any = None, dtype: DType | None = None) -> None:
-        """Makes this object a Parameter or Tensor of a shape, with undefined elements; device and dtype: its own unless
-        given."""
+        """Makes this object a Parameter or Tensor of a shape, with undefined elements. device and dtype are those of
+        the object by default.
+        """
         tensor = empty(shape, device=self.device if device is None else device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
         self.data = tensor
@@ -39,7 +41,9 @@ class UninitializedTensorMixin(Tensor):
         return self
 
     def copy_(self, other: Any, non_blocking: bool = False) -> Any:
-        """Takes the shape and the values of other, in its own dtype; nothing, if other is uninitialized too."""
+        """Takes the shape and the values of other, cast to the dtype of this tensor. Does nothing if other is
+        uninitialized too.
+        """
         if not is_lazy(other):
             self.materialize(other.shape)
             self.detach().copy_(other)

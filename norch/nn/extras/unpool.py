@@ -55,11 +55,11 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """Zeros with the values of input (N, C, H, W) or (C, H, W) at indices, as max_pool2d(return_indices=True) gives
-    both (Zeiler and Fergus 2014).
+    """Zeros, with the values of input (N, C, H, W) or (C, H, W) at indices (Zeiler and Fergus 2014). Both are the
+    results of max_pool2d(return_indices=True).
 
-    output_size: which of the sizes that the pooling maps to that of input, by default the least without padding.
-    ArgumentError for one that is a stride or more away; IndexError for an index outside it.
+    output_size selects one of the sizes that the pooling maps to the size of input; the default is the smallest without
+    padding. ArgumentError for a size that is a stride or more away; IndexError for an index outside it.
 
     >>> x = norch.tensor([[[1.0, 2.0], [4.0, 3.0]]])
     >>> norch.nn.functional.max_unpool2d(*norch.nn.functional.max_pool2d(x, 2, return_indices=True), 2)
@@ -112,9 +112,9 @@ class MaxUnpool1d(_MaxUnpool):
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """The inverse of MaxPool2d (Zeiler and Fergus 2014): layer(input, indices, output_size=None), with what
-    MaxPool2d(return_indices=True) gave, has the values at these indices, and zeros elsewhere; see
-    functional.max_unpool2d(). kernel_size, stride and padding: those of the MaxPool2d.
+    """The inverse of MaxPool2d (Zeiler and Fergus 2014): layer(input, indices, output_size=None) takes the two results
+    of MaxPool2d(return_indices=True), and has the values at these indices, and zeros elsewhere. kernel_size, stride and
+    padding are those of the MaxPool2d. See functional.max_unpool2d().
 
     >>> pool, unpool = norch.nn.MaxPool2d(2, return_indices=True), norch.nn.MaxUnpool2d(2)
     >>> unpool(*pool(norch.ones(1, 1, 4, 4))).sum()

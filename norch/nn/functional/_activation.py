@@ -66,7 +66,7 @@ _in_place: dict[Any, Any] = {}  # function: its in-place form, made when first a
 
 
 def is_true(value: Any, name: str) -> bool:
-    """The truth value of a flag; TypeError for an object that has none."""
+    """The truth value of a flag. TypeError for an object without one."""
     try:
         return bool(value)
     except (ValueError, RuntimeError):
@@ -387,7 +387,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
 
 
 def _in_place_form(function: Any, signed: Any = None) -> Any:
-    """function(inplace=True), as a function. signed: what has its signature."""
+    """function(inplace=True), as a function with the signature of signed."""
 
     def function_(input: Tensor, *arguments: Any, **named: Any) -> Tensor:
         return function(input, *arguments, **named, inplace=True)

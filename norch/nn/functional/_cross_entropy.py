@@ -48,7 +48,7 @@ def _targets(
 
 
 def _log_likelihood(log_probabilities: Tensor, targets: Targets) -> tuple[Tensor, Any]:
-    """The negative log-likelihood of the targets, reduced, and what a mean divides by."""
+    """The negative log-likelihood of the targets, reduced, and the divisor of a mean."""
     weight, reduction = targets.weight, targets.reduction
     if weight is None or not (mode.enabled and weight.requires_grad):
         return nll(log_probabilities, targets)
@@ -154,7 +154,7 @@ def _soft_cross_entropy(
 
 
 def _of_one_shape(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both, which are to have the same shape: ShapeError otherwise."""
+    """Both tensors. ShapeError unless they have the same shape."""
     input, target = tensor_of(input, name), tensor_of(target, name)
     if lib.norch_shape(input) != lib.norch_shape(target):
         raise ShapeError(f"{name}: target size {tuple(target.shape)} must be that of input, {tuple(input.shape)}")

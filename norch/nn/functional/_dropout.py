@@ -24,7 +24,9 @@ _SELU_LIMIT = -1.7580993408473766  # selu(x) as x goes to -inf
 
 
 def _probability(name: str, p: float, training: bool) -> float:
-    """With what probability dropout drops: 0 outside of training. ArgumentError for a p that is no probability."""
+    """The probability with which dropout drops an element: 0 outside of training. ArgumentError for a p outside [0,
+    1].
+    """
     if type(p) is not float:
         check_numbers(name, p=p)
         p = float(p)
@@ -49,7 +51,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 
 def _kept(x: Tensor, p: float) -> Tensor:
-    """For each element of x whether it is kept. Of 16 bits p would be rounded to one of few probabilities."""
+    """Whether each element of x is kept. A dtype of 16 bits would round p to one of few probabilities."""
     return rand_like(x, dtype=promote_types(x.dtype, float32)) >= p
 
 

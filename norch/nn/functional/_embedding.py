@@ -17,7 +17,7 @@ __all__ = ["embedding", "one_hot"]
 
 
 def padding_row(padding_idx: int, weight: Tensor, name: str) -> int:
-    """The row that padding_idx, which may be negative, is; ArgumentError if there is none."""
+    """The row of padding_idx, which may be negative. ArgumentError if there is no such row."""
     rows = weight.shape[0]
     if not -rows <= int_(padding_idx, f"{name}: padding_idx") < rows:
         raise ArgumentError(f"{name}: padding_idx {padding_idx} is out of range for {rows} rows")
@@ -42,12 +42,12 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of weight (rows, columns) with the indices input, integers of any shape: (*input.shape, columns).
+    """The rows of weight (rows, columns) at the indices input, integers of any shape: (*input.shape, columns).
 
-    padding_idx: this row gets no gradient. max_norm: rows that are read and whose norm of order norm_type is larger
-    are rescaled to it first, in place. scale_grad_by_freq: the gradient of a row is divided by the number of its
-    occurrences. sparse: the gradient of weight is a sparse tensor, of the rows that were read (docs/sparse.md);
-    NotImplementedError with scale_grad_by_freq. An index outside [0, rows) raises IndexError.
+    Row padding_idx gets no gradient. With max_norm, rows that are read, and whose norm of order norm_type is larger,
+    are first rescaled to max_norm, in place. With scale_grad_by_freq the gradient of a row is divided by its number of
+    occurrences. With sparse the gradient of weight is a sparse tensor of the rows that were read (docs/sparse.md);
+    NotImplementedError together with scale_grad_by_freq. An index outside [0, rows) raises IndexError.
 
     >>> norch.nn.functional.embedding(norch.tensor([2, 0]), norch.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
     tensor([[4., 5.],

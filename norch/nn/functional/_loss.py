@@ -49,7 +49,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """The reduction that PyTorch's deprecated arguments stand for, or `reduction` if neither is given."""
+    """The reduction that PyTorch's deprecated arguments mean, or `reduction` if both are None."""
     if size_average is None and reduce is None:
         return reduction
     for name, value in (("size_average", size_average), ("reduce", reduce)):
@@ -79,7 +79,7 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
 
 
 def _writable(x: Tensor) -> bool:
-    """Whether x, which was computed here, may be written to: nothing saved it, and no recording holds it."""
+    """Whether x, which was computed here, may be written to: no node and no recording needs it."""
     return x._node is None and type(x) is Tensor and x.is_floating_point() and not lib.norch_recording()
 
 
@@ -87,7 +87,7 @@ _write_huber = writes("binary", "huber")
 
 
 def _huber(difference: Tensor, bound: float) -> Tensor:
-    """huber(), in the memory of the difference where that is possible."""
+    """huber(), in the memory of the difference if possible."""
     out = _write_huber(difference, operand(bound)) if _writable(difference) else NotImplemented
     return huber(difference, bound) if out is NotImplemented else out
 
@@ -101,12 +101,13 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """(input - target)^2, for input and target of the same shape; other shapes broadcast, with a warning. Complex
-    numbers raise DTypeError.
+    """(input - target)^2, for input and target of the same shape. Other shapes broadcast, with a warning. DTypeError
+    for complex numbers.
 
-    reduction, here and in the other losses: "mean", the default, or "sum", a 0-d tensor, or "none", the loss of each
-    element or sample; ArgumentError for other values. size_average and reduce are PyTorch's older names of it: bools,
-    which go before it. weight: a factor for each element, of the shape of input; "mean" divides by its sum.
+    reduction, here and in the other losses, is "mean" (the default) or "sum", which give a 0-d tensor, or "none", which
+    gives the loss of each element or sample; ArgumentError for other values. size_average and reduce, bools, are
+    PyTorch's older names of it, and precede it. weight is a factor for each element, of the shape of input; "mean" then
+    divides by its sum.
 
     >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)
@@ -124,7 +125,7 @@ def mse_loss(
 
 
 def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
-    """The losses times their weights, reduced: the mean is that of the weights."""
+    """The losses times their weights, reduced. A mean divides by the sum of the weights."""
     _check_weight(weight, input)
     if reduction == "mean":
         return (loss * weight).sum() / weight.sum()
@@ -481,10 +482,11 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The sum over the classes y of a sample, and over i of none of them, of max(0, 1 - x[y] + x[i]) / C.
+    """The sum of max(0, 1 - x[y] + x[i]) / C over the classes y of a sample, and over all classes i that are not among
+    them.
 
-    x is input (N, C), (C) or (). target: integers of its shape, the classes of a sample and then -1; what follows a -1
-    is not read. DTypeError or ShapeError otherwise, IndexError for a class that there is not.
+    x is input (N, C), (C) or (). target has integers of the same shape: the classes of a sample and then -1; what
+    follows a -1 is not read. DTypeError or ShapeError otherwise, IndexError for a class that is out of range.
 
     >>> target = norch.tensor([[3, 0, -1, 1]])
     >>> norch.nn.functional.multilabel_margin_loss(norch.tensor([[0.1, 0.2, 0.4, 0.8]]), target)

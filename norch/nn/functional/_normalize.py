@@ -21,7 +21,7 @@ def normalize(
     eps: float = 1e-12,
     out: Tensor | None = None,
 ) -> Tensor:
-    """input / max(norm, eps), with norm the p-norm along dim; written into out, if it is given.
+    """input / max(norm, eps), where norm is the p-norm along dim. The result is written into out unless that is None.
 
     >>> norch.nn.functional.normalize(norch.tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])

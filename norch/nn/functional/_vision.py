@@ -69,13 +69,14 @@ def interpolate(
     antialias: bool = False,
 ) -> Tensor:
     """input (N, C, ...) with its one to three spatial axes resampled to `size`, or to scale_factor times their sizes.
+    Pass one of the two, as one number or one for each axis. Floats; the modes "nearest", "nearest-exact", "bilinear"
+    and "bicubic" take uint8 too, rounded after each axis.
 
-    Floats; the nearest elements, and "bilinear" and "bicubic", of uint8 too, rounded after each axis. Exactly one of
-    size and scale_factor is given, as one number or one per axis. mode: "nearest" (index rounded down), "nearest-exact"
-    (nearest centre), "linear", "bilinear" and "trilinear" (for 1, 2 and 3 axes), "bicubic" (2 axes; Keys 1981, a =
-    -0.75) or "area" (means of windows). align_corners: the centres of the outer elements coincide, instead of their
-    edges. recompute_scale_factor: use the ratio of the sizes instead of scale_factor. antialias, of "bilinear" and
-    "bicubic" (a = -0.5): a smaller image is of means, as Pillow computes them.
+    mode is "nearest" (index rounded down), "nearest-exact" (nearest centre), "linear", "bilinear" and "trilinear" (for
+    1, 2 and 3 axes), "bicubic" (2 axes; Keys 1981, a = -0.75) or "area" (means of windows). With align_corners the
+    centres of the outer elements coincide, instead of their edges. With recompute_scale_factor the ratio of the sizes
+    replaces scale_factor. antialias, for "bilinear" and "bicubic" (a = -0.5), computes the elements of a smaller image
+    as means, as Pillow does.
 
     >>> norch.nn.functional.interpolate(norch.tensor([[[0.0, 2.0]]]), scale_factor=2, mode="linear")
     tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
@@ -125,7 +126,7 @@ def _resample(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, 
 
 
 def cubic_weights(t: Tensor) -> tuple[Tensor, ...]:
-    """The weights of the four elements around a place, a part t behind the second (Keys 1981, a = -0.75)."""
+    """The weights of the four elements around a point at the fraction t behind the second (Keys 1981, a = -0.75)."""
     a = -0.75
     inner = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t, 1 - t)]
     outer = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (1 + t, 2 - t)]
@@ -133,7 +134,7 @@ def cubic_weights(t: Tensor) -> tuple[Tensor, ...]:
 
 
 def _sources(old: int, new: int, ratio: float, mode: str, align: bool, dtype: Any, device: Any) -> tuple[Any, Any]:
-    """Which elements of an axis are read for each of the new ones, and what they are multiplied by."""
+    """The elements of an axis that are read for each new element, and their weights."""
     index = arange(new, dtype=dtype, device=device)
     if mode.startswith("nearest"):
         source = ((index + 0.5 if mode == "nearest-exact" else index) * ratio).floor().clamp(max=old - 1)

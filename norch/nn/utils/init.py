@@ -1,4 +1,4 @@
-"""skip_init(): modules whose parameters are not initialized."""
+"""skip_init(), which makes modules whose parameters are not initialized."""
 
 from __future__ import annotations
 
