@@ -48,7 +48,7 @@ class _Run(Linearized):
         self.name, self.has_aux = name, has_aux
 
     def with_aux(self, found: Any) -> Any:
-        """found, or with has_aux (found, aux)."""
+        """found, or (found, aux) with has_aux."""
         return (found, self.released(self.aux)) if self.has_aux else found
 
     def value(self) -> Any:
@@ -221,7 +221,7 @@ _ENTERS, _LEAVES = "_add_batch_dim", "_remove_batch_dim"
 
 
 def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
-    """The axis of each tensor in tree. dims is one axis for all, None for none, or nested as tree."""
+    """The axis of each tensor in tree. dims is one axis for all tensors, None for none, or nested as tree."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(leaves(tree, _ENTERS))
     if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
@@ -235,7 +235,9 @@ def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
 
 
 def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_dims: Any) -> int:
-    """The size that all tensors of args have along their axes dims. ArgumentError if there is none, or several."""
+    """The size that all tensors of args have along their axes dims. ArgumentError if no tensor has an axis, or if sizes
+    differ.
+    """
     for x, dim in zip(tensors, dims, strict=True):
         if dim is not None and not -x.ndim <= dim < x.ndim:
             raise BoundsError(f"vmap: in_dims {dim} for a tensor of shape {tuple(x.shape)}")
@@ -249,7 +251,7 @@ def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_d
 
 
 def _sample(x: Any, dim: int, level: Level) -> Any:
-    """What stands for one sample of x, of those along dim."""
+    """The tensor that represents one sample of x, whose samples are along dim."""
     from .batching import batch
 
     if not isinstance(x, Handle):
@@ -258,7 +260,7 @@ def _sample(x: Any, dim: int, level: Level) -> Any:
 
 
 def _unbatched(x: Any, dim: int | None, level: Level) -> Any:
-    """A result of vmap, with the samples along dim; None: one result for all samples."""
+    """A result of vmap, with the samples along dim. None means one result for all samples."""
     from .batching.level import is_batched_at, unbatch
 
     if not isinstance(x, Handle) and dim is not None:
@@ -345,15 +347,15 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Returns module(*args, **kwargs), computed with other tensors in place of its parameters and buffers. The module
-    is not changed.
+    """Returns module(*args, **kwargs), computed with other tensors as its parameters and buffers. The module is not
+    changed.
 
-    parameter_and_buffer_dicts: {dotted name: tensor}, or a sequence of such dicts. tie_weights: a tensor that the
-    module holds under several names is replaced under all of them. Another name is that of an attribute, which has the
-    value for the call. strict: the names must be those of all parameters and buffers.
+    parameter_and_buffer_dicts is {dotted name: tensor}, or a sequence of such dicts. With tie_weights a tensor that the
+    module has under several names is replaced under all of them. A name that is neither a parameter nor a buffer sets
+    an attribute during the call. With strict the names must be those of all parameters and buffers.
 
-    Raises ArgumentError if two dicts have a name, or two names of one tensor get different values; AttributeError for a
-    name in a submodule that does not exist; with strict, Error for an unknown or missing name.
+    Raises ArgumentError if two dicts have the same name, or two names of one tensor get different values;
+    AttributeError for a name in a submodule that does not exist; with strict, Error for an unknown or missing name.
 
     >>> layer = norch.nn.Linear(2, 1, bias=False)
     >>> norch.func.functional_call(layer, {"weight": norch.tensor([[1.0, 2.0]])}, norch.tensor([3.0, 4.0]))
@@ -371,9 +373,8 @@ def _replaced_tensors(
     strict: bool = False,
     stack_weights: bool = False,
 ) -> Iterator[None]:
-    """A context in which a module has other tensors in place of its parameters and buffers, as in functional_call().
-
-    What the module assigns to them meanwhile is in a dict that was given at the end, and not in the module.
+    """A context in which other tensors are the parameters and buffers of a module, as in functional_call(). Values that
+    the module assigns to them are in the dict at the end, and not in the module.
     """
     if not hasattr(module, "named_parameters"):
         raise TypeError(f"functional_call: expected a module, not {type(module).__name__}")
@@ -418,7 +419,7 @@ def _merged(dicts: Any) -> dict[str, Any]:
 
 
 def _with_tied(tensors: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
-    """The tensors, also under the other names of those that they replace."""
+    """The tensors, also under the other names of the tensors that they replace."""
     replaced, values = dict(tensors), {id(held[name]): (name, value) for name, value in tensors.items() if name in held}
     for name, x in held.items():
         first, value = values.get(id(x), (name, _ABSENT))
@@ -443,7 +444,9 @@ def _entry_of(module: Any, name: str, value: Any) -> tuple[Any, str]:
 
 
 def _exchange(owner: Any, last: str, value: Any) -> Any:
-    """Gives a parameter, buffer or attribute of a module another value (_ABSENT: none) and returns the former one."""
+    """Sets a parameter, buffer or attribute of a module and returns the former value. _ABSENT means that there is
+    none.
+    """
     registry = owner._registry_of(last)
     if registry is not None and value is not _ABSENT:  # without what registration does to parameters
         old, registry[last] = registry[last], value
@@ -459,8 +462,8 @@ def _exchange(owner: Any, last: str, value: Any) -> Any:
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns (parameters, buffers) of models of one class: {name: tensor}, each stacked along a new first axis. vmap()
-    of functional_call() runs such an ensemble. A stack requires grad if its parts do. ArgumentError for no model, and
-    for models of several classes, in different modes, or of which some require a gradient that others do not.
+    of functional_call() runs such an ensemble. A stack requires grad if its parts do. ArgumentError if there is no
+    model, or if the models differ in class or mode, or in which of their tensors require a gradient.
 
     >>> parameters, buffers = norch.func.stack_module_state([norch.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape

@@ -39,7 +39,7 @@ __all__ = [
 
 
 class DisableTorchFunctionSubclass(Guard):
-    """A context in which classes override nothing; modes still do."""
+    """A context in which classes override nothing. Modes still do."""
 
     _modes = True  # whether modes still do
 
@@ -114,8 +114,9 @@ def has_torch_function_variadic(*args: Any) -> bool:
 
 
 def handle_torch_function(public_api: Any, relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """What the overrides among relevant_args, or the innermost mode, make of public_api(*args, **kwargs): for functions
-    of your own, after has_torch_function(). TypeError where none implements it."""
+    """The result of public_api(*args, **kwargs) by the overrides among relevant_args, or by the innermost mode.
+    Functions of your own call it after has_torch_function(). TypeError if no override implements the function.
+    """
     overloads = [] if state.disabled else _override.overloaded(relevant_args, False)
     return _override.dispatch(public_api, overloads, args, kwargs)
 
@@ -137,12 +138,12 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[A
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether it is a tensor, or overrides operations as one."""
+    """Whether inp is a tensor, or overrides operations as a tensor does."""
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """The functions whose results Tensor.__torch_function__ leaves as they are: they give what a tensor holds."""
+    """The functions whose results Tensor.__torch_function__ does not change: they return what a tensor stores."""
     return _override.unwrapped()
 
 

@@ -70,7 +70,7 @@ class Generator:
         return lib.norch_from_bytes(bytes(self._state), 16, 1, ints((16,)), uint8.code)
 
     def set_state(self, new_state: Any) -> None:
-        """Returns to the position at which get_state() was called; ArgumentError for other tensors."""
+        """Returns to the position at which get_state() was called. ArgumentError for other tensors."""
         if not isinstance(new_state, Handle):
             raise TypeError(f"set_state: expected a tensor, not {type(new_state).__name__}")
         if new_state.dtype is not uint8 or tuple(new_state.shape) != (16,):
@@ -79,7 +79,7 @@ class Generator:
         self._state[0], self._state[1] = (int.from_bytes(part, "little") for part in (data[:8], data[8:]))
 
     def _reserve(self, count: int) -> Generator:
-        """A generator of the next count draws of int64 or float64; this one goes on behind them."""
+        """A generator of the next count draws of int64 or float64. This one continues after them."""
         ahead = Generator()
         ahead.__setstate__(self.__getstate__())
         self._state[1] += (count + 1) // 2  # blocks of two
@@ -100,7 +100,7 @@ default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the default generator, which draws where no other is given, and returns it.
+    """Seeds the default generator and returns it. Functions without a generator draw from it.
 
     >>> generator = norch.manual_seed(0)
     >>> x = norch.rand(2)
@@ -112,7 +112,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Gives the default generator a random seed, and returns the seed.
+    """Seeds the default generator with a random seed, and returns the seed.
 
     >>> norch.seed() == norch.initial_seed()
     True
@@ -162,8 +162,8 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str | None = None,
 ) -> Iterator[None]:
-    """A context that restores the default generator at its end, unless enabled is False: the one generator of all
-    devices, so that the other arguments have no effect.
+    """A context that restores the default generator at its end, unless enabled is False. All devices share this
+    generator, so the other arguments have no effect.
 
     >>> state = norch.get_rng_state()
     >>> with norch.random.fork_rng():

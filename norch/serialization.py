@@ -65,17 +65,17 @@ def save(
     *,
     format: str = "norch",  # noqa: A002
 ) -> None:
-    """Writes obj, a tensor, a state dict or anything that can be pickled, to a path or something to write to.
+    """Writes obj, which is a tensor, a state dict or anything that can be pickled, to f, a path or an object with
+    write().
 
-    Tensors that share memory share it again when loaded. Those computed in a graph are stored without it. A file that
-    was at the path stays as it was until the new one is complete.
+    Tensors that share memory share it again when they are loaded. Tensors computed in a graph are stored without it. A
+    file at the path does not change until the new one is complete.
 
-    format: "norch"; "torch", a file that `torch.load(f, weights_only=True)` reads, of tensors, parameters, numbers,
-    strings and the containers that it takes (_files/pytorch.py), a PicklingError names what else there is; or
-    "safetensors", for a dict of contiguous tensors that share no memory (utils/safetensors.py). load() reads each.
-
-    The other arguments are PyTorch's: pickle_protocol and _disable_byteorder_record have no effect, as a format has one
-    form; NotImplementedError for another pickle_module, and for files as before PyTorch 1.6.
+    format is "norch"; "torch", a file that `torch.load(f, weights_only=True)` reads (_files/pytorch.py); or
+    "safetensors", for a dict of contiguous tensors that share no memory (utils/safetensors.py). "torch" takes tensors,
+    parameters, numbers, strings and some containers; a PicklingError names other objects. load() reads each format. The
+    other arguments are PyTorch's: pickle_protocol and _disable_byteorder_record have no effect, because a format has
+    one form. NotImplementedError for another pickle_module, and for files as before PyTorch 1.6.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -123,7 +123,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Parts:
-    """A file of norch's own. Keeps the size and the checksum of what it has written."""
+    """A file in norch's format. It counts the size and the checksum of the bytes that it has written."""
 
     def __init__(self, obj: Any):
         pickled = io.BytesIO()
@@ -160,17 +160,19 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """What save() wrote to f, a path or something to read from; or what torch.save() or safetensors wrote.
+    """Reads what save(), torch.save() or safetensors wrote to f, a path or an object with read(). Damaged files, and
+    files of another kind, raise an Error.
 
-    Tensors come to the CPU, or to the device map_location. As in PyTorch that may be a dict of the places that the file
-    names, such as {"cuda:0": "cpu"}, or a function of a storage and its place that returns one, or None for the same;
-    what a dict does not name comes to the CPU. weights_only, the default: tensors, parameters, numbers,
-    strings and containers of them; a file with anything else raises UnpicklingError. False also makes instances of
-    other classes, for those of PyTorch norch's, and lets a file run any code: for files that you trust. mmap: the
-    tensors see the file, a path, which is mapped into memory and read when they are; writes to them do not reach it,
-    and their bytes are not compared with their checksums. Storages that are not aligned, as in files of earlier
-    versions, are read. Files of something else, or damaged, raise an Error. encoding: of strings that Python 2 wrote,
-    by default "utf-8". NotImplementedError for a pickle_module other than pickle.
+    Tensors are on the CPU, or on the device map_location. As in PyTorch map_location may also be a dict of locations in
+    the file, such as {"cuda:0": "cpu"}; other locations become the CPU. Or it is a function of a storage and its
+    location, which returns a location, or None for the same.
+
+    weights_only, the default, reads tensors, parameters, numbers, strings and containers of them; other objects raise
+    UnpicklingError. weights_only=False also makes instances of other classes, of norch's classes for PyTorch's, and
+    lets a file run any code: use it for files that you trust. With mmap the file, which must be a path, is mapped into
+    memory, and read when the tensors are; writes to the tensors do not reach it, and their bytes are not compared with
+    their checksums. Storages that are not aligned, as in files of earlier versions, are read at once. encoding, by
+    default "utf-8", is that of strings that Python 2 wrote. NotImplementedError for a pickle_module other than pickle.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -195,7 +197,7 @@ def load(
 
 
 def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int | None, encoding: str) -> Any:
-    """size: of a file that holds nothing else, if it is known."""
+    """Reads a file. size is that of a file that contains nothing else, if it is known."""
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
     source = Source(f)
@@ -233,9 +235,8 @@ def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Lets load() with weights_only=True read these classes and functions from files, and call them.
-
-    Each is a class or function, or a pair of it and the name, "module.name", that files have for it.
+    """Lets load() with weights_only=True read these classes and functions from files, and call them. Each is a class or
+    function, or a pair of it and its name in files, "module.name".
     """
     for value in safe_globals:
         value, path = value if isinstance(value, tuple) else (value, f"{value.__module__}.{value.__qualname__}")

@@ -58,7 +58,7 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """The dtype that autocast casts to on this type of device: unless set, bfloat16 on the CPU and float16 on CUDA.
+    """The dtype to which autocast casts on this type of device. The default is bfloat16 on the CPU and float16 on CUDA.
 
     >>> norch.get_autocast_dtype("cpu")
     norch.bfloat16
@@ -82,7 +82,7 @@ def _with(values: tuple[Any, ...], i: int, value: Any) -> tuple[Any, ...]:
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Turns autocast on or off in this thread, for this type of device; `with autocast(...)` turns it off by itself.
+    """Turns autocast on or off in this thread, for this type of device. `with autocast(...)` does both by itself.
 
     >>> norch.set_autocast_enabled("cpu", True)
     >>> norch.is_autocast_enabled("cpu")
@@ -122,16 +122,17 @@ def clear_autocast_cache() -> None:
 
 
 class autocast(using):  # noqa: N801  (PyTorch's name)
-    """Operations inside choose their precision: products and convolutions compute in dtype, operations that would lose
-    too much there in float32, and all others in that of their arguments. docs/amp.md has the lists.
+    """Chooses the precision of the operations inside: products and convolutions compute in dtype, operations that would
+    lose too much there in float32, and all others in the dtype of their arguments. docs/amp.md lists them.
 
-    It is a context manager, and a decorator. device_type: "cpu" or "cuda"; tensors elsewhere stay as they are. dtype:
-    bfloat16 or float16, by default get_autocast_dtype(). For another one, and for "cuda" where there is no CUDA device,
-    there is a warning, and nothing is cast.
-    enabled=False: turns casts off inside a part. cache_enabled: whether a weight that is used several times is cast
-    once; the casts go when the outermost autocast ends. Each thread has an autocast of its own; backward() is called
-    after it and computes in the dtypes that forward took. ValueError for a device_type that is no str, DeviceError for
-    an unknown one, TypeError for what is no dtype.
+    autocast is a context manager, and a decorator. device_type is "cpu" or "cuda"; operations on other devices do not
+    change. dtype is bfloat16 or float16, by default get_autocast_dtype(). For another dtype, and for "cuda" without a
+    CUDA device, there is a warning, and nothing is cast.
+
+    enabled=False turns casts off inside a part. cache_enabled says whether a weight that is used several times is cast
+    once; the casts are freed when the outermost autocast ends. The setting is that of one thread. Call backward() after
+    the block; it computes in the dtypes of forward. ValueError for a device_type that is no str, DeviceError for an
+    unknown one, TypeError if dtype is not a dtype.
 
     >>> w = norch.ones(2, 2, requires_grad=True)
     >>> with norch.autocast("cpu"):
@@ -164,8 +165,9 @@ class autocast(using):  # noqa: N801  (PyTorch's name)
         self._restores = []
 
     def _changed(self) -> Setting:
-        """The thread's setting with that of this object. It is not kept here: its casts go with the last `with` that
-        has it."""
+        """The thread's setting, changed by this object. The object does not store it: its casts are freed with the last
+        `with` that uses it.
+        """
         before, i = current(), self._position
         return before.changed(
             enabled=_with(before.enabled, i, self._enabled),

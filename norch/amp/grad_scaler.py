@@ -39,15 +39,15 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
 
 
 class GradScaler:
-    """Keeps gradients in float16 from vanishing (Micikevicius et al. 2018, section 3.2): scale(loss).backward() gives
-    gradients times a scale, step(optimizer) divides them by it and steps the optimizer, unless one of them is inf or
-    NaN, and update() sets the scale for the next iteration.
+    """Keeps gradients in float16 from vanishing (Micikevicius et al. 2018, section 3.2). scale(loss).backward() gives
+    gradients times a scale. step(optimizer) divides them by it and steps the optimizer, unless one of them is inf or
+    NaN. update() sets the scale of the next iteration.
 
-    After a skipped step the scale is multiplied by backoff_factor, after growth_interval steps in a row that were not
-    skipped by growth_factor. enabled=False: losses and gradients stay as they are. device: "cuda" or "cpu"; with "cuda"
-    and no device there is a warning, and nothing is scaled. Only step() reads a number from the device; so a function
-    that norch.capture records can scale and unscale, but not step through the scaler. ArgumentError for factors on the
-    wrong side of 1.
+    After a skipped step the scale is multiplied by backoff_factor; after growth_interval steps in a row without a skip,
+    by growth_factor. With enabled=False losses and gradients do not change. device is "cuda" or "cpu"; with "cuda" and
+    no device there is a warning, and nothing is scaled. Only step() reads a number from the device, so a function that
+    norch.capture records can scale and unscale, but cannot call step(). ArgumentError for factors on the wrong side of
+    1.
 
     >>> w = norch.ones(2, requires_grad=True)
     >>> optimizer = norch.optim.SGD([w], lr=0.5)
@@ -113,9 +113,10 @@ class GradScaler:
         return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divides the gradients of an optimizer by the scale, so that they can be looked at or clipped before step(),
-        which does it otherwise. DTypeError for gradients in float16: the parameters are to be float32. Error for a
-        second call since update(), or after step()."""
+        """Divides the gradients of an optimizer by the scale, so that they can be read or clipped before step().
+        Without this call step() does it. DTypeError for gradients in float16, since the parameters must be float32.
+        Error for a second call since update(), or after step().
+        """
         if not self._enabled:
             return
         scale, _ = self._started("unscale_")
@@ -132,8 +133,9 @@ class GradScaler:
     def _unscale_grads_(
         self, optimizer: Optimizer, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
     ) -> dict[Device, Tensor]:
-        """Multiplies the gradients by inv_scale. For each of their devices, whether one is inf or NaN: found_inf or
-        1."""
+        """Multiplies the gradients by inv_scale. Returns for each of their devices whether one is inf or NaN, as
+        found_inf or 1.
+        """
         by_device: dict[Device, list[Tensor]] = {}
         for group in optimizer.param_groups:
             for param in group["params"]:
@@ -151,8 +153,9 @@ class GradScaler:
         return found
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """unscale_(optimizer), unless that was done, and optimizer.step(*args, **kwargs), unless a gradient is inf or
-        NaN; its result, or None. Error for a closure, and for a second call since update()."""
+        """Calls unscale_(optimizer), unless that was done, and optimizer.step(*args, **kwargs), unless a gradient is
+        inf or NaN. Returns its result, or None. Error for a closure, and for a second call since update().
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -176,8 +179,9 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """The scale of the next iteration, after step() of all optimizers; new_scale, a number or a tensor of one
-        element, sets it. A scale does not grow to inf. Error where no gradient was checked."""
+        """Sets the scale of the next iteration, after step() of all optimizers. new_scale, a number or a tensor of one
+        element, sets it directly. A scale does not grow to inf. Error if no gradient was checked.
+        """
         if not self._enabled:
             return
         scale, tracker = self._started("update")
@@ -210,11 +214,11 @@ class GradScaler:
     # ---- what it is ----------------------------------------------------------------------------------------------
 
     def is_enabled(self) -> bool:
-        """Whether it scales."""
+        """Whether this object scales."""
         return self._enabled
 
     def get_scale(self) -> float:
-        """The scale, which is read from the device; 1.0 where nothing is scaled."""
+        """The scale, which is read from the device; 1.0 if nothing is scaled."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
@@ -249,8 +253,9 @@ class GradScaler:
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale, the factors, growth_interval and the steps since the scale changed, under PyTorch's names; empty
-        where nothing is scaled."""
+        """The scale, the factors, growth_interval and the number of steps since the scale changed, under PyTorch's
+        names. It is empty if nothing is scaled.
+        """
         if not self._enabled:
             return {}
         return {
@@ -262,7 +267,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what state_dict() gave, here or in PyTorch. Error for an empty one, unless nothing is scaled."""
+        """Loads a state_dict(), of norch or PyTorch. Error for an empty one, unless nothing is scaled."""
         if not self._enabled:
             return
         if not state_dict:

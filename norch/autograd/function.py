@@ -106,12 +106,12 @@ class Function(Node):
         self._dirty = inputs
 
     def set_materialize_grads(self, value: bool) -> None:
-        """False: backward gets None, not zeros, for unused outputs."""
+        """With False backward gets None, and not zeros, for outputs that were not used."""
         self._materialize = bool(value)
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors given to save_for_backward, in order. Error if they were freed or changed in place."""
+        """The tensors passed to save_for_backward(), in order. Error if they were freed or changed in place."""
         if self._released:
             raise freed(self)
         tensors: list[Any] = []
@@ -156,8 +156,9 @@ class Function(Node):
         return any(x is dirty for dirty in self._dirty)
 
     def _record(self, outputs: tuple[Any, ...], inputs: list[Any]) -> tuple[Any, ...]:
-        """Makes this node the history of outputs, and returns them. An input among them is replaced by an alias, so
-        that the input keeps its own history."""
+        """Makes this node the history of outputs, and returns them. If an output is an input, an alias replaces it, so
+        that the input keeps its history.
+        """
         for x in self._dirty:
             if not any(x is out for out in outputs):  # it would keep the history of its former elements
                 raise Error(f"{self.name()}: forward must return the inputs that it gave to mark_dirty()")
@@ -267,7 +268,7 @@ class Outputs(dict[int, Any]):
 
 
 class DelayedError(Node):
-    """The node of a gradient that cannot be differentiated again: going backward through it raises an Error."""
+    """The node of a gradient that cannot be differentiated again. A backward walk through it raises an Error."""
 
     __slots__ = ("message",)
 
@@ -280,8 +281,9 @@ class DelayedError(Node):
 
 
 def once_differentiable(function: F) -> F:
-    """Decorates a backward that cannot be differentiated: it runs without recording. Error where the gradients that it
-    returns for gradients that require grad are differentiated again."""
+    """Decorates a backward() that cannot be differentiated: it runs without recording. If the gradients that it is
+    called with require grad, differentiating its results raises an Error.
+    """
 
     @functools.wraps(function)
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -1,11 +1,11 @@
-"""``norch.cuda``: devices, their memory, synchronisation, streams and events, by the names of ``torch.cuda``.
+"""``norch.cuda``: devices, their memory, synchronization, streams and events, by the names of ``torch.cuda``.
 
 An operation on a CUDA tensor returns when its kernel is launched, in the current stream. Functions that read elements
-(item(), tolist(), cpu()) wait for it. A stream runs its kernels and copies in order; a program that makes several lets
-them overlap, and orders them with events. docs/cuda_inside.md follows a call to the device.
+(item(), tolist(), cpu()) wait for it. A stream runs its kernels and copies in order. Kernels of several streams may
+overlap; events order them. docs/cuda_inside.md follows a call to the device.
 
-A device is given as an index, as "cuda:1" or as a norch.device; None is the current one. Functions that need a device
-raise a DeviceError with the reason where there is none.
+A device is an index, a text such as "cuda:1" or a norch.device; None is the current one. Functions that need a device
+raise a DeviceError with the reason if there is none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ._random import *  # noqa: F403
 
 
 def is_available() -> bool:
-    """Whether there is a CUDA device that can be used. The result of the first call is kept.
+    """Whether there is a usable CUDA device. Later calls return the result of the first.
 
     >>> device = "cuda" if norch.cuda.is_available() else "cpu"
     >>> norch.ones(2, device=device).sum().item()
@@ -39,7 +39,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """The number of CUDA devices; 0 where none can be used (why_not() has the reason).
+    """The number of CUDA devices. It is 0 if none can be used; why_not() has the reason.
 
     >>> devices = [f"cuda:{index}" for index in range(norch.cuda.device_count())]
     """
@@ -47,7 +47,7 @@ def device_count() -> int:
 
 
 def why_not() -> str | None:
-    """The reason why no CUDA device can be used, in a sentence; None where there is one.
+    """The reason, in a sentence, why no CUDA device can be used; None if one can be used.
 
     >>> if not norch.cuda.is_available():
     ...     reason = norch.cuda.why_not()
@@ -60,7 +60,7 @@ def why_not() -> str | None:
 
 
 def is_initialized() -> bool:
-    """Whether CUDA is initialised: is_available(), as that finds the devices.
+    """Whether CUDA is initialized. This is is_available(), which finds the devices.
 
     >>> norch.cuda.is_initialized() == norch.cuda.is_available()
     True
@@ -69,7 +69,7 @@ def is_initialized() -> bool:
 
 
 def init() -> None:
-    """Finds the devices now rather than at the first use; DeviceError where there are none.
+    """Finds the devices now, and not at their first use. DeviceError if there are none.
 
     >>> norch.cuda.init()
     """
@@ -160,7 +160,7 @@ def get_device_properties(device: Any = None) -> Properties:
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a device, which contains "simulated" where there is no GPU.
+    """The name of a device. It contains "simulated" if there is no GPU.
 
     >>> norch.cuda.get_device_name() == norch.cuda.get_device_properties().name
     True
@@ -179,7 +179,7 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether there is a device that computes in bfloat16: natively from compute capability 8.0 on.
+    """Whether there is a device that computes in bfloat16. Devices of compute capability 8.0 and higher do so natively.
 
     >>> dtype = norch.bfloat16 if norch.cuda.is_bf16_supported() else norch.float16
     """
@@ -196,8 +196,8 @@ def synchronize(device: Any = None) -> None:
 
 
 def chain_compiler() -> str:
-    """Which NVRTC compiles chains of captured functions, and how many it has so far; or the reason why there is none
-    (docs/capture.md).
+    """The NVRTC that compiles chains of captured functions, and the number of chains that it has compiled, or the
+    reason why there is none (docs/capture.md).
 
     >>> isinstance(norch.cuda.chain_compiler(), str)
     True
@@ -207,7 +207,7 @@ def chain_compiler() -> str:
 
 
 def chain_sources() -> list[str]:
-    """The sources in CUDA C++ of the kernels that chains of this process have, compiled or taken from the cache.
+    """The CUDA C++ sources of the kernels of this process's chains, compiled or from the cache.
 
     >>> all("__global__" in source for source in norch.cuda.chain_sources())
     True
@@ -238,15 +238,15 @@ _MAKE, _RECORD, _WAIT, _QUERY, _TIME, _FREE, _HOLD = range(7)
 
 
 class Stream:
-    """A queue of a device: kernels and copies of one run in order, those of two overlap, in any order.
+    """A queue of kernels and copies on a device. Those of one stream run in order, those of two streams may overlap.
 
-    ``with stream:`` (or ``with norch.cuda.stream(stream):``) makes it the current one of the thread, which operations
-    are given to; each thread begins with the default stream. As in PyTorch, before a stream uses a tensor
-    that another stream computed, it must wait for that one: wait_stream(), or an event. If the tensor may be freed
-    before that use is done, call Tensor.record_stream() too. backward() runs in the stream that is
-    current when it is called. There are 31 streams of a device and priority, which further ones share.
+    ``with stream:`` (or ``with norch.cuda.stream(stream):``) makes it the current stream of the thread, in which
+    operations run; each thread begins with the default stream. As in PyTorch, a stream must wait for another one, by
+    wait_stream() or an event, before it uses a tensor that the other computes. If the tensor may be freed before this
+    use is over, call Tensor.record_stream() too. backward() runs in the stream that is current when it is called. A
+    device has 31 streams of each priority, which further objects share.
 
-    priority: below 0 for a high one. ArgumentError for a device that is not CUDA's, DeviceError where it is not there.
+    A priority below 0 is high. ArgumentError for a device that is not CUDA's, DeviceError if it does not exist.
 
     >>> if norch.cuda.is_available():
     ...     batch, copies = norch.ones(1000).pin_memory(), norch.cuda.Stream()
@@ -290,12 +290,12 @@ class Stream:
         return bool(done[0])
 
     def wait_stream(self, stream: Stream) -> None:
-        """Work submitted to this stream from now on waits for all work submitted to the other so far."""
+        """Makes work that this stream gets from now on wait for all work that the other stream has got."""
         if stream != self:
             self.wait_event(stream.record_event())
 
     def wait_event(self, event: Event) -> None:
-        """Lets what this stream is given from now on wait for the last record() of an event."""
+        """Makes work that this stream gets from now on wait for the last record() of an event."""
         event.wait(self)
 
     def record_event(self, event: Event | None = None) -> Event:
@@ -322,7 +322,7 @@ class Stream:
 
 
 class _Before(threading.local):
-    """The current stream and device of this thread before each with statement that has another stream."""
+    """The current stream and device of this thread before each with statement that sets another stream."""
 
     def __init__(self) -> None:
         self.stack: list[tuple[Stream, int]] = []
@@ -332,7 +332,7 @@ _before = _Before()
 
 
 def _stream(device: Any, number: int | None) -> Stream:
-    """The stream with a number; None: the current one of the thread."""
+    """The stream with a number, or the current one of the thread for None."""
     stream = object.__new__(Stream)
     stream._place = cuda_place(device)
     _exists(stream._place[1])
@@ -348,7 +348,7 @@ def _use(stream: Stream) -> None:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream of a device that this thread gives its work to.
+    """The stream of a device in which the operations of this thread run.
 
     >>> with norch.cuda.Stream() as stream:
     ...     norch.cuda.current_stream() == stream
@@ -358,7 +358,7 @@ def current_stream(device: Any = None) -> Stream:
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream of a device that each thread begins with.
+    """The stream of a device with which each thread begins.
 
     >>> norch.cuda.current_stream() == norch.cuda.default_stream()
     True
@@ -367,7 +367,7 @@ def default_stream(device: Any = None) -> Stream:
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Makes a stream the current one of this thread, and its device the current device; None: has no effect.
+    """Makes a stream the current one of this thread, and its device the current device. None has no effect.
 
     >>> stream = norch.cuda.Stream()
     >>> norch.cuda.set_stream(stream)
@@ -381,7 +381,7 @@ def set_stream(stream: Stream | None) -> None:
 
 @contextmanager
 def stream(stream: Stream | None) -> Iterator[None]:
-    """A context in which a stream is the current one of this thread, and its device the current device; None: has no
+    """A context in which a stream is the current one of this thread, and its device the current device. None has no
     effect.
 
     >>> with norch.cuda.stream(norch.cuda.Stream()):
@@ -395,11 +395,9 @@ def stream(stream: Stream | None) -> Iterator[None]:
 
 
 class Event:
-    """A point in a stream. Streams and the program can wait for it; with enable_timing, elapsed_time() is the time
-    between two of them.
-
-    Its device is that of the first record(). blocking has no effect; interprocess raises an ArgumentError, as it is not
-    supported.
+    """A point in a stream, for which streams and the program can wait. With enable_timing, elapsed_time() is the time
+    between two events. The first record() fixes the device of an event. blocking has no effect. ArgumentError for
+    interprocess, which is not supported.
 
     >>> if norch.cuda.is_available():
     ...     start, end = norch.cuda.Event(enable_timing=True), norch.cuda.Event(enable_timing=True)
@@ -424,8 +422,9 @@ class Event:
         return f"<norch.cuda.Event {state}>"
 
     def record(self, stream: Stream | None = None) -> None:
-        """Records the present point of a stream, by default of the current one, in place of an earlier one. Error where
-        the event belongs to another device."""
+        """Records the present point of a stream, by default of the current one. It replaces an earlier point. Error if
+        the event belongs to another device.
+        """
         wanted = cuda_place(None) if stream is None else stream._place
         if self._place not in (None, wanted):
             raise Error(f"event: made on cuda:{self._place[1] if self._place else 0}, recorded on cuda:{wanted[1]}")
@@ -436,8 +435,9 @@ class Event:
         lib.norch_device_event(*wanted, _RECORD, number, self._event, None, None)
 
     def wait(self, stream: Stream | None = None) -> None:
-        """Lets what a stream, by default the current one, is given from now on wait for the last record(); before the
-        first it has no effect."""
+        """Makes work that a stream, by default the current one, gets from now on wait for the last record(). Before the
+        first record() it has no effect.
+        """
         if self._place is not None:
             place, number = (cuda_place(None), -1) if stream is None else (stream._place, stream.stream_id)
             lib.norch_device_event(*place, _HOLD, number, self._event, None, None)
@@ -456,8 +456,9 @@ class Event:
         return bool(passed[0])
 
     def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds from this event to end_event. ArgumentError without enable_timing; Error unless both are
-        recorded, on one device; DeviceError where the device has not passed both."""
+        """The milliseconds from this event to end_event. ArgumentError without enable_timing; Error unless both are
+        recorded, on one device; DeviceError if the device has not passed both.
+        """
         if not (self._timing and end_event._timing):
             raise ArgumentError("elapsed_time: both events need enable_timing=True")
         if self._place is None or end_event._place != self._place:

@@ -1,4 +1,4 @@
-"""What the pool of a device's memory holds. docs/cuda_inside.md has how it works."""
+"""Statistics of the pool of a device's memory. docs/cuda_inside.md says how the pool works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _memory(device: Any) -> Any:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors use, each rounded up to the blocks of the pool, of 512 bytes or more.
+    """The bytes that tensors use. Each tensor is rounded up to a block of the pool, of 512 bytes or more.
 
     >>> before, x = norch.cuda.memory_allocated(), norch.ones(1024, device="cuda")
     >>> norch.cuda.memory_allocated() - before
@@ -42,7 +42,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes taken from the device, by 32 MiB at a time: those that tensors use, and cached ones.
+    """The bytes taken from the device, in units of 32 MiB: those that tensors use, and cached ones.
 
     >>> norch.cuda.memory_reserved() >= norch.cuda.memory_allocated()
     True
@@ -91,8 +91,8 @@ def host_memory_stats() -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Waits for the devices and gives them their cached memory back, save units of 32 MiB in which a tensor lies; and
-    cached pinned memory back to the system.
+    """Waits for the devices and returns their cached memory, except units of 32 MiB that contain a tensor. Cached
+    pinned memory returns to the system.
 
     >>> x = norch.ones(100 << 20, device="cuda")
     >>> del x

@@ -1,13 +1,13 @@
 """``norch.fft``: discrete Fourier transforms under the names of ``torch.fft``.
 
-SciPy's pocketfft computes them, or NumPy's where there is no SciPy: ``pip install 'norch-dl[linalg]'`` brings both.
-They are imported when a function is called. Tensors of a CUDA device go over the host.
+SciPy's pocketfft computes them, or NumPy's if there is no SciPy: ``pip install 'norch-dl[linalg]'`` installs both. They
+are imported when a function is called. Tensors of a CUDA device are copied to the host, and the result back.
 
     forward  X[k] = s sum over j of x[j] e^(-2 pi i j k / n)
     inverse  x[j] = s sum over k of X[k] e^(2 pi i j k / n)
 
 norm chooses where the factor 1 / n is: "backward" (None, the default) in the inverse, "forward" in the forward
-transform, "ortho" 1 / sqrt(n) in both. The matrix of a transform is symmetric: the gradient is a transform again.
+transform, "ortho" 1 / sqrt(n) in both. The matrix of a transform is symmetric, so the gradient is a transform again.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def _pocketfft() -> _Transforms:
 
 
 def _by_pocketfft(inner: Any) -> _Transforms:
-    """The functions that those of scipy.fft call, without their checks, which take longer than a short transform. The
-    number behind the direction says how results are scaled: not, by 1 / sqrt(n), by 1 / n."""
+    """The functions that scipy.fft calls, without the checks of scipy.fft, which take longer than a short transform.
+    The number after the direction selects the factor of the results: 1, 1 / sqrt(n) or 1 / n.
+    """
     c2c, r2c, c2r = inner.c2c, inner.r2c, inner.c2r
     forward, back = {"backward": 0, "ortho": 1, "forward": 2}, {"backward": 2, "ortho": 1, "forward": 0}
     return (
@@ -77,7 +78,9 @@ def _by_pocketfft(inner: Any) -> _Transforms:
 
 
 def _by_functions(found: Any) -> _Transforms:
-    """Those of scipy.fft or numpy.fft, in the precision of the array: NumPy before 2 knows float64 alone."""
+    """The functions of scipy.fft or numpy.fft, in the precision of the array. NumPy before 2 computes in float64
+    only.
+    """
 
     def alike(a: Any, out: Any) -> Any:
         bytes_of_part = a.real.dtype.itemsize
@@ -120,7 +123,9 @@ def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
 
 
 def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
-    """All but the first number, and the last of an even n, stand for two that are conjugates of each other."""
+    """The gradient of the numbers of a real transform. Each but the first, and for an even n the last, represents two
+    conjugate numbers.
+    """
     grad = _half(g, dim, _SWAPPED[norm])
     count = n // 2 + 1
     twice = [1.0] + [2.0] * (count - 1)
@@ -132,7 +137,7 @@ def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
 
 @differentiable("irfft", grad=_real_grad, holomorphic=False)
 def _real(x: Tensor, dim: Any, n: Any, norm: Any) -> Tensor:
-    """The n // 2 + 1 first numbers of a transform to the real numbers that it is of."""
+    """The real numbers whose transform begins with these n // 2 + 1 numbers."""
     transform, axis = _pocketfft()[2], dim - x.ndim
     return call("irfft", lambda a: transform(a, axis, n, norm), x, quiet=True)[0]
 
@@ -152,7 +157,7 @@ def _input(x: Tensor, name: str, to: str) -> Tensor:
 
 
 def _fitted(x: Tensor, dim: int, n: int) -> Tensor:
-    """x cut, or with zeros behind it, to n elements along dim."""
+    """x cut, or padded with zeros at the end, to n elements along dim."""
     size = x.shape[dim]
     if size >= n:
         return x.narrow(dim, 0, n)
@@ -340,7 +345,7 @@ def _size(name: str, n: Any) -> int:
 
 @makes
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the numbers of fft(), in cycles per unit, for samples d apart: the negative ones last.
+    """The frequencies of the results of fft(), in cycles per unit, for samples d apart. The negative ones come last.
 
     >>> norch.fft.fftfreq(4)
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
@@ -353,7 +358,7 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) ->
 
 @makes
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The frequencies of the n // 2 + 1 numbers of rfft(), for samples d apart.
+    """The frequencies of the n // 2 + 1 results of rfft(), for samples d apart.
 
     >>> norch.fft.rfftfreq(4)
     tensor([0.0000, 0.2500, 0.5000])
@@ -371,7 +376,7 @@ def _shifted(name: str, x: Tensor, dim: Any, back: bool) -> Tensor:
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The numbers of fft() with the frequency 0 in the middle, along dim (by default all dimensions).
+    """The results of fft() with the frequency 0 in the middle, along dim (by default all dimensions).
 
     >>> norch.fft.fftshift(norch.fft.fftfreq(4))
     tensor([-0.5000, -0.2500,  0.0000,  0.2500])

@@ -27,8 +27,9 @@ from ..tensor import Tensor
 
 
 def _window(name: str, formula: Any, length: Any, periodic: bool, dtype: DType | None, device: Any) -> Tensor:
-    """formula(n, N) over n = 0 ... N for a window of N + 1 elements, of which a periodic one lacks the last. It may
-    write to n. Windows are symmetric, so half of n is enough."""
+    """formula(n, N) for n = 0 ... N, a window of N + 1 elements; a periodic window lacks the last one. formula may
+    write to n. Windows are symmetric, so half of n is enough.
+    """
     kind = dtype_or_default(dtype)
     if not kind.is_floating_point:
         raise DTypeError(f"{name}: expected a dtype of floats, got {kind.name}")
@@ -45,8 +46,8 @@ def _window(name: str, formula: Any, length: Any, periodic: bool, dtype: DType |
 def bartlett_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
-    """The Bartlett window: a triangle from 0 over 1 back to 0. periodic, the default: a window of one element more,
-    without its last, as stft() needs it.
+    """The Bartlett window, a triangle from 0 to 1 and back to 0. A periodic window, the default and what stft() needs,
+    is a window of one element more without its last element.
 
     >>> norch.bartlett_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
@@ -59,7 +60,7 @@ def bartlett_window(
 def hann_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
-    """sin^2(pi n / N). periodic: as for bartlett_window().
+    """The Hann window sin^2(pi n / N). periodic acts as in bartlett_window().
 
     >>> norch.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
@@ -73,7 +74,7 @@ def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: DType | None = None,
     device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
-    """alpha - beta cos(2 pi n / N). periodic: as for bartlett_window().
+    """The Hamming window alpha - beta cos(2 pi n / N). periodic acts as in bartlett_window().
 
     >>> norch.hamming_window(4)
     tensor([0.0800, 0.5400, 1.0000, 0.5400])
@@ -86,7 +87,7 @@ def hamming_window(
 def blackman_window(
     window_length: int, periodic: bool = True, *, dtype: DType | None = None, device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
-    """0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic: as for bartlett_window().
+    """The Blackman window 0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N). periodic acts as in bartlett_window().
 
     >>> norch.blackman_window(4)[1:]
     tensor([0.3400, 1.0000, 0.3400])
@@ -104,7 +105,7 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: DType | None = None,
     device: DeviceLike = None,
 ) -> Tensor:  # fmt: skip
-    """i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic: as for bartlett_window().
+    """The Kaiser window i0(beta sqrt(1 - (2 n / N - 1)^2)) / i0(beta). periodic acts as in bartlett_window().
 
     >>> norch.kaiser_window(4, beta=2.0)
     tensor([0.4387, 0.8348, 1.0000, 0.8348])
@@ -121,7 +122,9 @@ def kaiser_window(
 
 
 def _frame(name: str, n_fft: Any, hop_length: Any, win_length: Any, window: Any, like: Any) -> tuple[int, int, Any]:
-    """The size of frames, their distance, and their window, with zeros around a shorter one; None for ones."""
+    """The size of frames, their distance, and their window, padded with zeros if it is shorter; None if the window is
+    all ones.
+    """
     size = int64(n_fft, f"{name}: n_fft")
     step = size // 4 if hop_length is None else int64(hop_length, f"{name}: hop_length")
     width = size if win_length is None else int64(win_length, f"{name}: win_length")
@@ -142,12 +145,16 @@ def stft(
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
     onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fourier transforms of frames of n_fft elements of input (L) or (B, L), hop_length (n_fft // 4) apart.
+    """The Fourier transforms of frames of n_fft elements of input (L) or (B, L), which are hop_length (default n_fft //
+    4) apart:
 
     X[w, m] = sum over k of window[k] input[m hop_length + k] e^(-2 pi i w k / n_fft), of shape (..., frequencies,
-    frames). window: of win_length (n_fft) elements, in the middle of a frame. center: frames begin n_fft / 2 before
-    their place, the ends of input are continued by pad_mode. normalized: times n_fft^-1/2. onesided: only the first
-    n_fft // 2 + 1 frequencies, the default for real numbers. return_complex must be given for them: False gives pairs.
+    frames).
+
+    window has win_length (default n_fft) elements, and is in the middle of a frame. With center the frames begin n_fft
+    / 2 earlier, and pad_mode continues the ends of input. normalized multiplies by n_fft^-1/2. onesided, the default
+    for real numbers, gives the first n_fft // 2 + 1 frequencies only. For real numbers return_complex is required;
+    False gives pairs of real numbers.
 
     >>> norch.stft(norch.ones(16), 8, return_complex=True).shape
     norch.Size([5, 9])
@@ -185,10 +192,9 @@ def istft(
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
     length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The signal (L) or (B, L) of which stft() with these arguments gives input, complex, as near as there is one.
-
-    The frames, times the window, are added up and divided by the sum of the squared windows (Griffin and Lim, 1984);
-    ArgumentError where that is 0. length: of the result; zeros follow where the frames do not reach it.
+    """The signal (L) or (B, L) whose stft() with these arguments is nearest to input, which is complex. The frames,
+    times the window, are added and divided by the sum of the squared windows (Griffin and Lim, 1984); ArgumentError
+    where that sum is 0. length is the length of the result, which is padded with zeros if the frames do not reach it.
 
     >>> x = norch.arange(16.0)
     >>> norch.allclose(norch.istft(norch.stft(x, 8, return_complex=True), 8), x, atol=1e-5)

@@ -1,4 +1,4 @@
-"""``norch.sparse``: tensors that store the elements which are not 0, by their indices, under the names of
+"""``norch.sparse``: tensors that store the indices and values of elements that are not 0, under the names of
 ``torch.sparse``. docs/sparse.md shows how they are used.
 
 >>> adjacency = norch.sparse_coo_tensor([[0, 1, 2], [1, 2, 0]], [1.0, 2.0, 3.0], (3, 3))
@@ -25,7 +25,8 @@ __all__ = ["addmm", "log_softmax", "mm", "softmax", "sum"]
 
 
 def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, dense unless both are sparse. Gradients of a sparse one are at its own indices.
+    """The product of two matrices, which is dense unless both are sparse. The gradient of a sparse matrix has the
+    indices of that matrix.
 
     >>> x = norch.eye(2).to_sparse()
     >>> norch.sparse.mm(x, x).to_dense()
@@ -38,7 +39,7 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
-    """beta * mat + alpha * (mat1 @ mat2), of a dense, a sparse and a dense matrix.
+    """beta * mat + alpha * (mat1 @ mat2), where mat1 is sparse and the other two are dense.
 
     >>> norch.sparse.addmm(norch.ones(2, 2), norch.eye(2).to_sparse(), norch.eye(2), alpha=2)
     tensor([[3., 1.],
@@ -63,7 +64,7 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:  # noqa: A
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:  # noqa: A002
-    """The softmax of the stored elements along a dimension; what is not stored counts as -inf.
+    """The softmax of the stored elements along a dimension. Elements that are not stored count as -inf.
 
     >>> norch.sparse.softmax(norch.eye(2).to_sparse(), 1).values()
     tensor([1., 1.])

@@ -1,5 +1,6 @@
-"""Matrices of the layouts sparse_csr and sparse_csc: SparseTensors whose coordinates stand row by row, or column by
-column. Their operations are those of calls.py that PyTorch has for these layouts."""
+"""Matrices of the layouts sparse_csr and sparse_csc: SparseTensors whose coordinates are ordered row by row, or column
+by column. Their operations are those of calls.py that PyTorch has for these layouts.
+"""
 
 from __future__ import annotations
 

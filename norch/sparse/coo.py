@@ -1,9 +1,9 @@
-"""SparseTensor: the coordinates of the elements that are stored, and their values. All others are 0.
+"""SparseTensor: the coordinates and the values of the elements that are stored. All other elements are 0.
 
-The tensor that C has is one of the device "meta", of the same shape and dtype: a call that passes calls.py by finds
-no elements there, and raises an exception. A gradient of a sparse tensor is sparse too. indices_and_values() leads
-from a tensor to its values, and unchecked() back; operations on values between them have the derivatives that they
-have anyway. That needs coordinates without duplicates, as each of several would get the whole gradient.
+In C it is a tensor of the device "meta", of the same shape and dtype: a call that does not go through calls.py finds no
+elements there, and raises an exception. A gradient of a sparse tensor is sparse too. indices_and_values() leads from a
+tensor to its values, and unchecked() back; operations on the values between them need no further derivatives.
+Coordinates must not have duplicates for this, because each of several would get the whole gradient.
 """
 
 from __future__ import annotations
@@ -248,12 +248,12 @@ def unchecked(
 
 
 def like(x: SparseTensor, at: Tensor, values: Tensor, shape: Any = None) -> SparseTensor:
-    """unchecked() of coordinates that are ordered, and distinct, as those of x."""
+    """unchecked() of coordinates that are ordered and distinct as those of x are."""
     return unchecked(at, values, x.shape if shape is None else shape, x._sorted, x._distinct)
 
 
 def indices_and_values(x: SparseTensor) -> tuple[Tensor, Tensor]:
-    """(coordinates, values) whose sum x is. The values have the history of x."""
+    """(coordinates, values) whose sum is x. The values have the history of x."""
     unseen("a sparse tensor holds elements that a replay would not see")
     if not mode.enabled or gradient_edge(x) is None:
         return x._coordinates, x._stored
@@ -291,7 +291,7 @@ class SparseValues(Node):
 
 
 class Coalesce(Node):
-    """The same tensor otherwise stored."""
+    """The step from a tensor to its coalesced form, which has the same elements."""
 
     __slots__ = ()
 
@@ -316,7 +316,7 @@ def values_at(x: Any, at: Tensor) -> Tensor:
 
 
 def _summed_in(dtype: Any) -> Any:
-    """The dtype that duplicates are added in."""
+    """The dtype in which duplicates are added."""
     return int32 if dtype is bool_ else dtype
 
 
@@ -341,8 +341,9 @@ def coalesced(x: SparseTensor) -> SparseTensor:
 
 
 def checked(at: Any, values: Any, shape: Any, is_sorted: bool | None, name: str) -> SparseTensor:
-    """unchecked() of coordinates and values from outside. ShapeError where they do not fit, BoundsError for a
-    coordinate that is not in shape."""
+    """unchecked() of coordinates and values of the caller. ShapeError if they do not fit, BoundsError for a coordinate
+    outside shape.
+    """
     at = at.to(int64)
     if values.ndim == 0:
         values = values.view(1)
@@ -383,12 +384,13 @@ def sparse_coo_tensor(
     pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of the layout norch.sparse_coo: of indices (sparse_dim, nnz) and values (nnz, *dense sizes), whose
-    elements at the same indices add up; all others are 0. size: by default the smallest; given alone, as
-    sparse_coo_tensor((2, 3)), all is 0. Gradients flow to values, unless requires_grad makes the tensor a leaf.
+    """A tensor of the layout norch.sparse_coo from indices (sparse_dim, nnz) and values (nnz, *dense sizes). Elements
+    at the same indices add up; all other elements are 0. size is the smallest that fits by default;
+    sparse_coo_tensor((2, 3)) has a size alone, and no elements. Gradients flow to values, unless requires_grad makes
+    the tensor a leaf.
 
-    The indices are always checked, whatever check_invariants is: BoundsError for one outside size, ShapeError for parts
-    that do not fit, Error for is_coalesced=True where they do not ascend.
+    The indices are always checked, whatever check_invariants is: BoundsError for an index outside size, ShapeError for
+    parts that do not fit, Error for is_coalesced=True if they do not ascend.
 
     >>> x = norch.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
     >>> x.to_dense()
@@ -428,8 +430,9 @@ def _from_dense(x: Tensor, sparse_dim: int) -> SparseTensor:
 def to_sparse(
     self: Tensor, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: int | None = None
 ) -> Tensor:
-    """The tensor in the layout norch.sparse_coo: its elements that are not 0, by their indices. sparse_dim: only so
-    many dimensions, the first ones, have indices; the others stay dense. NotImplementedError for other layouts.
+    """The tensor in the layout norch.sparse_coo, which stores the elements that are not 0 by their indices. With
+    sparse_dim only the first sparse_dim dimensions have indices; the others stay dense. NotImplementedError for other
+    layouts.
 
     >>> norch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse()
     tensor(indices=tensor([[0],

@@ -1,4 +1,4 @@
-"""Rows of a table whose gradient is a sparse tensor, as nn.functional.embedding(sparse=True) reads them."""
+"""The rows of a table whose gradient is a sparse tensor, for nn.functional.embedding(sparse=True)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SparseEmbedding(Node):
 
 
 def rows_of(table: Tensor, index: Tensor, padding: int | None) -> Tensor:
-    """The rows of a table by integers of any shape; that of padding, if it is not None, gets no gradient."""
+    """The rows of a table at integers of any shape. Row padding, unless None, gets no gradient."""
     out = embedding_rows(table.detach(), index, None, False)
     if mode.enabled and (edge := gradient_edge(table)) is not None:
         flat = index.reshape(-1).to(int64, copy=True)  # the program may write to index before backward()

@@ -107,7 +107,7 @@ def bmm(a: SparseTensor, b: Tensor, name: str) -> Tensor:
 
 
 def product(a: Tensor, b: Tensor, name: str) -> Tensor:
-    """matmul() where at least one is sparse."""
+    """matmul() where at least one operand is sparse."""
     if a.ndim == 2 and b.ndim == 2:
         return mm(a, b, name)
     if a.ndim == 2 and b.ndim == 1 and not isinstance(b, SparseTensor):

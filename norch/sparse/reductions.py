@@ -1,4 +1,4 @@
-"""Sums, softmax, norms and matrix products of sparse tensors, of which norch.sparse has some by name."""
+"""Sums, softmax, norms and matrix products of sparse tensors. norch.sparse has some of them by name."""
 
 from __future__ import annotations
 
