@@ -7,7 +7,9 @@ from typing import Any
 from .. import nn
 from ..func import functional_call
 from ..nn import functional as F
+from ..nn.extras.embedding_bag import _bags
 from ..nn.utils.rnn import PackedSequence
+from ..ops.create import arange
 from ..tensor import Tensor
 from .aten_kernels import KERNELS
 
@@ -20,6 +22,33 @@ def embedding(
 ) -> Tensor:
     """F.embedding()."""
     return KERNELS["embedding"](weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool = False, mode: int = 0,
+    sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """(F.embedding_bag(), the bag of each index, the sizes of the bags, the index of each maximum or again the sizes);
+    mode 0 is "sum", 1 "mean", 2 "max". For sums PyTorch leaves out or zeroes what it does not need of these."""
+    out = F.embedding_bag(
+        indices, weight, offsets, None, 2.0, scale_grad_by_freq, ("sum", "mean", "max")[mode], sparse,
+        per_sample_weights, include_last_offset, padding_idx,
+    )  # fmt: skip
+    bag, count = _bags(indices, offsets, include_last_offset)
+    index, counted = indices[: bag.shape[0]], bag
+    if padding_idx is not None:
+        kept = index != padding_idx % weight.shape[0]
+        index, counted = index[kept], bag[kept]
+    sizes = bag.new_zeros(count).index_add(0, counted, counted.new_ones(counted.shape))
+    if mode < 2:
+        return out, bag, sizes, sizes
+    rows = weight.detach()[index]
+    holds = rows == out.detach()[counted]
+    first = arange(len(counted), device=bag.device).unsqueeze(1).where(holds, len(counted))
+    order = counted.unsqueeze(1).expand_as(first)
+    first = bag.new_zeros(count, rows.shape[1]).scatter_reduce(0, order, first, "amin", include_self=False)
+    largest = index.new_zeros(first.shape) if not len(index) else index[first].where(sizes.unsqueeze(1) > 0, 0)
+    return out, bag, sizes, largest
 
 
 def batch_norm(

@@ -55,6 +55,24 @@ def test_losses_with_a_number_for_the_reduction(torch: Any, name: str, reduction
     both(torch, lambda lib, t: LOSSES[name](getattr(lib, name), t, reduction))
 
 
+def test_bags_of_embeddings(torch: Any) -> None:
+    """The sums and, where PyTorch computes them, the bags, their sizes and the places of the maxima."""
+    for mode in (0, 1, 2):
+        for offsets, more in (([0, 2, 2], ()), ([0, 3, 4], (True,)), ([0, 2, 4], (True, 0)), ([0, 1], (False, -4))):
+
+            def call(lib: Any, mode: int = mode, offsets: Any = offsets, more: Any = more) -> Any:
+                weight = lib.tensor(X, requires_grad=True)
+                factors = (lib.tensor(Y[:, 0]) if mode == 0 else None,)
+                given = weight, lib.tensor([0, 1, 3, 0]), lib.tensor(offsets), False, mode, False
+                out, *about = lib.embedding_bag(*given, *factors, *more)
+                out.cos().sum().backward()
+                assert lib is torch or all(x.dtype is norch.int64 for x in about)
+                return [out, weight.grad, *(about if mode else ())]
+
+            compare(call(norch), call(torch))
+    assert norch._VF.embedding_bag is norch.embedding_bag
+
+
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "grid_sampler": lambda m, t: [m(t(IMAGE), t(GRID), a, b, True) for a in (0, 1, 2) for b in (0, 1, 2)],
     "affine_grid_generator": lambda m, t: m(t(X[:2].reshape(1, 2, 3)), [1, 2, 3, 3], False),
