@@ -70,6 +70,8 @@ class _WrappedHook:
         self.hook, self.module, self.with_module = hook, module, module is not None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], norch.nn.Module):  # load_state_dict() passes it to all of norch's hooks
+            return self.hook(*args[not self.with_module :], **kwargs)
         return self.hook(self.module, *args, **kwargs) if self.with_module else self.hook(*args, **kwargs)
 
 

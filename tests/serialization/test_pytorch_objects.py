@@ -55,6 +55,10 @@ MODELS: dict[str, tuple[Callable[[Any], Any], Any]] = {
         lambda nn: nn.Sequential(nn.ELU(), nn.GELU(), nn.SiLU(), nn.Mish(), nn.PReLU(), nn.Softplus(), nn.Dropout()),
         [array(3, 4)],
     ),
+    "norms by hooks": (
+        lambda nn: nn.Sequential(nn.utils.spectral_norm(nn.Linear(3, 4)), nn.utils.weight_norm(nn.Linear(4, 2))),
+        [array(5, 3)],
+    ),
     "loss": (lambda nn: nn.CrossEntropyLoss(label_smoothing=0.1), [array(4, 3), np.array([0, 1, 2, 0])]),
 }  # fmt: skip
 
@@ -208,6 +212,24 @@ def test_hooks_and_other_objects(torch: Any, legacy: bool) -> None:
     file.seek(0)
     with pytest.raises(pickle.UnpicklingError, match="weights_only=False"):
         norch.load(file)
+
+
+def test_spectral_norm_reads_older_state_dicts(torch: Any) -> None:
+    """Those before PyTorch 1.0 have the weight, and not the right vector."""
+    model, file = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 3)), io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    ours = norch.load(file, weights_only=False)
+    assert norch.nn.Module.state_dict(ours)._metadata[""]["spectral_norm"] == {"weight.version": 1}
+    older = {name: x.detach().numpy() for name, x in model.state_dict().items() if name != "weight_v"}
+    older["weight_u"] = older["weight_u"][::-1].copy()
+    older["weight"] = older["weight_orig"] / 1.5
+    model.load_state_dict({name: torch.tensor(x) for name, x in older.items()})
+    ours.load_state_dict({name: norch.tensor(x) for name, x in older.items()})
+    assert np.allclose(ours.weight_v.numpy(), model.weight_v.numpy(), atol=1e-5)
+    del older["weight_u"]
+    with pytest.raises(RuntimeError, match="weight_u"):
+        ours.load_state_dict({name: norch.tensor(x) for name, x in older.items()})
 
 
 def test_what_norch_has_no_class_for_is_refused_by_name(torch: Any) -> None:
