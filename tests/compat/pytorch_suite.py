@@ -109,7 +109,7 @@ def _enter() -> None:
     sys.meta_path.append(_Stubs())
     sys.path.insert(0, str(SOURCES / "test"))
     torch.backends.disable_global_flags = lambda: None
-    torch._C.has_lapack = True
+    torch._C.has_lapack = torch._C.has_spectral = True
     torch.__future__ = future = _Stub("torch.__future__")
     for setting in ("swap_module_params_on_conversion", "overwrite_module_params_on_conversion"):
         setattr(future, f"get_{setting}", lambda: False)

@@ -227,6 +227,15 @@ def test_what_they_mean() -> None:
     loss.backward()
 
 
+@pytest.mark.parametrize("normed", [parametrizations.spectral_norm, nn.utils.spectral_norm])
+def test_spectral_norm_of_a_complex_weight(normed: Any) -> None:
+    layer = nn.Linear(2, 2, bias=False, dtype=norch.complex64)
+    layer.weight.data.copy_(norch.diag(norch.tensor([0.3 + 0.2j, -0.5j])))
+    layer = normed(layer, n_power_iterations=30)
+    layer(norch.ones(2, dtype=norch.complex64))
+    assert_close(layer.weight.detach(), norch.diag(norch.tensor([0.6 + 0.4j, -1j])))
+
+
 def test_a_class_that_was_parametrized_is_let_go() -> None:
     class Own(nn.Linear):
         pass

@@ -99,6 +99,8 @@ def test_gradient(torch: Any, edge_order: int) -> None:
     w = norch.tensor(values[:, 0, 0], requires_grad=True)
     assert gradcheck(lambda w: norch.gradient(w, edge_order=edge_order)[0].square(), (w,))
     assert gradgradcheck(lambda w: norch.gradient(w, edge_order=edge_order)[0].pow(3), (w,))
+    at = norch.tensor(places + 0.0, requires_grad=True)
+    assert gradcheck(lambda w, at: norch.gradient(w[:4], spacing=[at], edge_order=edge_order)[0].square(), (w, at))
 
 
 def test_gradient_refuses() -> None:

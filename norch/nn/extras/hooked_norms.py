@@ -159,7 +159,7 @@ def _normalized_weight(module: Any, name: str, axis: int, iterations: int, eps: 
     weight, u, v = (getattr(module, f"{name}_{part}") for part in ("orig", "u", "v"))
     matrix = as_matrix(weight, axis)
     if iterations:
-        power_iteration(matrix.mT, v, u, iterations, eps)
+        power_iteration(matrix.mH, v, u, iterations, eps)
     return weight / singular_value(matrix, u, v)
 
 

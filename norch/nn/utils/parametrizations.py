@@ -78,12 +78,12 @@ def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float
     """Updates u and v in place towards the singular vectors of the largest singular value."""
     for _ in range(times):
         u.copy_(normalize(matrix.mv(v), dim=0, eps=eps))
-        v.copy_(normalize(matrix.mT.mv(u), dim=0, eps=eps))
+        v.copy_(normalize(matrix.mH.mv(u), dim=0, eps=eps))
 
 
 def singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """u^T matrix v. Copies, because the next forward may update u and v before backward."""
-    return u.clone().dot(matrix.mv(v.clone()))
+    """u^H matrix v. Copies, because the next forward may update u and v before backward."""
+    return u.clone().vdot(matrix.mv(v.clone()))
 
 
 def random_unit_vectors(matrix: Tensor, eps: float) -> tuple[Tensor, Tensor]:

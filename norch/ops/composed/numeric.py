@@ -160,7 +160,7 @@ def _steps(spacing: Any, n: int, axis: int, like: Any) -> Any:
         return like.new_ones(n - 1) * spacing
     if tuple(spacing.shape) != (n,):
         raise ShapeError(f"gradient: coordinates of shape {tuple(spacing.shape)} for {n} samples along axis {axis}")
-    places = spacing.detach()
+    places = spacing
     if not (places.is_floating_point() or places.is_complex()):
         places = places.to(like.dtype)
     return places[1:] - places[:-1]
