@@ -220,14 +220,14 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 _ENTERS, _LEAVES = "_add_batch_dim", "_remove_batch_dim"
 
 
-def _per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
+def per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
     """The axis of each tensor in tree. dims is one axis for all tensors, None for none, or nested as tree."""
     if dims is None or isinstance(dims, int):
         return [dims] * len(leaves(tree, _ENTERS))
     if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
-        return [dim for key, part in tree.items() for dim in _per_leaf(dims[key], part, name)]
+        return [dim for key, part in tree.items() for dim in per_leaf(dims[key], part, name)]
     if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
-        return [dim for d, part in zip(dims, tree, strict=True) for dim in _per_leaf(d, part, name)]
+        return [dim for d, part in zip(dims, tree, strict=True) for dim in per_leaf(d, part, name)]
     if not isinstance(dims, (tuple, list, dict)):
         raise ArgumentError(f"vmap: {name} holds axes, which are integers or None, not {dims!r}")
     described = f"a {type(tree).__name__} of {len(tree)}" if isinstance(tree, (tuple, list, dict)) else "a tensor"
@@ -302,7 +302,7 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        tensors, dims = leaves(args, _ENTERS), _per_leaf(in_dims, args, "in_dims")
+        tensors, dims = leaves(args, _ENTERS), per_leaf(in_dims, args, "in_dims")
         size = _batch_size(tensors, dims, args, in_dims)
         result, parts = None, []
         state = default_generator.__getstate__() if randomness == "same" and size > (chunk_size or size) else None
@@ -325,7 +325,7 @@ def vmap(
                 if not tensors_out:
                     raise ArgumentError(f"vmap: the function gives {type(result).__name__}, which holds no tensor")
                 alone = isinstance(result, Handle) and isinstance(out_dims, tuple) and len(out_dims) == 1
-                along = _per_leaf(out_dims[0] if alone else out_dims, result, "out_dims")
+                along = per_leaf(out_dims[0] if alone else out_dims, result, "out_dims")
                 parts.append([_unbatched(x, dim, level) for x, dim in zip(tensors_out, along, strict=True)])
         if len(parts) == 1:
             return with_leaves(result, parts[0], _ENTERS)

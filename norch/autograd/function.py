@@ -13,7 +13,7 @@ from ..errors import Error, ShapeError
 from .broadcast import sum_to
 from .grad_mode import F, mode, no_grad
 from .inplace import check_writable
-from .levels import zeros_of
+from .levels import within, zeros_of
 from .node import Node
 from .record import gradient_edge
 from .saved import freed, saved_intact
@@ -44,7 +44,7 @@ class Function(Node):
 
     # No __slots__: users set attributes on ctx.
 
-    generate_vmap_rule = False  # PyTorch reads it; norch.vmap() always maps forward and backward
+    generate_vmap_rule = False  # norch.vmap() maps forward and backward of a class without a vmap of its own
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -85,6 +85,13 @@ class Function(Node):
         """Computes the outputs' tangents from the inputs'. norch never calls it: jvp() differentiates backward()
         instead."""
         raise NotImplementedError("a Function needs a static jvp(ctx, ...) for this")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> Any:
+        """What norch.vmap() calls instead of forward where a subclass defines it, with all samples of each batched
+        argument along the axis that in_dims has for it (None: not batched); info has batch_size and randomness. Returns
+        (results, out_dims), where out_dims are the axes of the samples in the results. It mostly calls apply()."""
+        raise NotImplementedError("a Function needs a static vmap(info, in_dims, ...) for this")
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Saves tensors (inputs, outputs, others or None) for backward, which reads them from ctx.saved_tensors."""
@@ -138,9 +145,14 @@ class Function(Node):
         edges = tuple(None if x is None else gradient_edge(x) for x in inputs)
         node.needs_input_grad = tuple(edge is not None for edge in edges)
         record = mode.enabled and any(node.needs_input_grad)
+        by_own_rule = within.levels and cls.vmap is not Function.vmap
+        if by_own_rule:
+            result, by_own_rule = _mapped(cls, arguments, named)
+            if by_own_rule and not (record and with_setup and not _requires_grad(result)):
+                return result
         with no_grad():
             if with_setup:
-                result = cls.forward(*arguments, **named)
+                result = result if by_own_rule else cls.forward(*arguments, **named)
                 cls.setup_context(node, arguments, result)
             else:
                 result = cls.forward(node, *arguments, **named)
@@ -302,6 +314,22 @@ def once_differentiable(function: F) -> F:
         return tuple(outputs) if type(results) is tuple else outputs[0]
 
     return cast(F, backward)
+
+
+def _mapped(cls: type[Function], arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, bool]:
+    """(What the subclass's vmap() gives, True); (None, False) where no argument is batched."""
+    from ..batching.own_rules import by_rule, level_of
+
+    level = level_of((arguments, named))
+    if level is None:
+        return None, False
+    if cls.generate_vmap_rule:
+        raise Error(f"{cls.__name__}: a Function with generate_vmap_rule=True has no vmap() of its own")
+    return by_rule(cls.vmap, level, arguments, named), True
+
+
+def _requires_grad(result: Any) -> bool:
+    return any(cast(Any, x).requires_grad for x in (result if isinstance(result, tuple) else (result,)))
 
 
 def _with_defaults(forward: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

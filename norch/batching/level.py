@@ -76,7 +76,7 @@ class Batched(Tensor, BatchedBase):
         """x, batched at every level at which this tensor is."""
         for level in reversed(self.levels()):
             if not is_batched_at(x, level):
-                x = record(_Expand, _expand(x, level), (x,))
+                x = spread(x, level)
         return x
 
     def __repr__(self) -> str:
@@ -311,6 +311,11 @@ def _unbatched(x: Any, dim: int, level: Level) -> Any:
     return sample(_unbatched(x._physical, dim + 1, level), x._level)
 
 
+def spread(x: Any, level: Level) -> Any:
+    """x, the same for all samples, batched at a level at which it was not. Recorded."""
+    return record(_Expand, _expand(x, level), (x,))
+
+
 def _expand(x: Any, level: Level) -> Any:
     """x, the same for all samples, as a batched tensor."""
     if type(x) is Batched and x._level.start > level.start:
@@ -333,7 +338,7 @@ def call_rows(function: Callable[[list[Any]], Sequence[Any]], rows: Sequence[Any
 
 def with_leading_axis(function: Callable[..., Sequence[Any]], tensors: Sequence[Any]) -> tuple[Any, ...]:
     """The results of an unrecorded function that takes any number of leading axes."""
-    level: Any = _innermost(tensors)
+    level: Any = innermost(tensors)
     ndim = max(x.ndim for x in tensors)
     return tuple(sample(x, level) for x in function(*(aligned(x, level, ndim) for x in tensors)))
 
@@ -350,24 +355,25 @@ class Draws:
         self.address, self.level = address, level
 
 
-def _innermost(arguments: Sequence[Any]) -> Level | None:
-    innermost = None
+def innermost(arguments: Sequence[Any]) -> Level | None:
+    """The innermost level at which tensors of a call's arguments are batched; None if none is."""
+    found = None
     for x in arguments:
         kind = type(x)
         if kind is Batched:
             level = x._level
         elif kind is tuple or kind is list:
-            level = _innermost(x)
+            level = innermost(x)
         else:
             level = x.level if kind is Draws else None
-        if level is not None and (innermost is None or level.start > innermost.start):
-            innermost = level
-    return innermost
+        if level is not None and (found is None or level.start > found.start):
+            found = level
+    return found
 
 
 def dispatch(name: str, arguments: tuple[Any, ...]) -> Any:
     """The result of a library call with a batched argument. csrc/python/batched.c calls it."""
-    level = _innermost(arguments)
+    level = innermost(arguments)
     if level is None:
         raise TypeError(f"{name}: an argument is of the wrong type")
     if level.notes is not None:

@@ -105,8 +105,8 @@ class CustomOpDef:
         register_autograd(self, backward, setup_context=setup_context)
 
     def register_vmap(self, func: Any = None) -> Any:
-        """Has no effect: norch.vmap() takes the rule of autograd.Function."""
-        return passes(func)
+        """Registers the batching rule, as register_vmap()."""
+        return register_vmap(self, func)
 
     register_torch_dispatch = register_autocast = lambda self, *args: passes(args[-1])
 
@@ -174,8 +174,10 @@ def register_autograd(op: Any, backward: Any, /, *, setup_context: Any = None, l
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Has no effect: norch.vmap() takes the rule of autograd.Function."""
-    return passes(func)
+    """Registers what vmap calls instead of an operation: func(info, in_dims, *args, **kwargs), which gives (results,
+    out_dims) as autograd.Function.vmap() does. Without func a decorator."""
+    operation = _operation(op)
+    return _decorator(lambda fn: setattr(operation, "vmap", fn), func)
 
 
 def register_torch_dispatch(op: Any, torch_dispatch_class: Any, func: Any = None, /, *, lib: Any = None) -> Any:

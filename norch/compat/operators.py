@@ -16,6 +16,7 @@ from typing import Any
 import norch
 
 from ..autograd import Function
+from ..autograd.levels import within
 from ..tensor import Tensor
 from . import pytree
 from .placeholders import OTHER_PARTS, sentence
@@ -41,11 +42,17 @@ class Operation:
         self.fake: Callable[..., Any] | None = None
         self.backward: Callable[..., Any] | None = None
         self.setup_context: Callable[..., Any] | None = None
+        self.vmap: Callable[..., Any] | None = None
         self.__name__ = self._opname = name.rpartition("::")[2]
         self.namespace = name.partition("::")[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        if self.vmap is not None and within.levels:
+            from ..batching.own_rules import by_rule, level_of
+
+            if (level := level_of(tensors)) is not None:
+                return by_rule(self.vmap, level, args, kwargs)
         kernel = self.kernel(tensors)
         if kernel is self.kernels.get(COMPOSITE):
             return kernel(*args, **kwargs)

@@ -114,6 +114,7 @@ def _enter() -> None:
     for setting in ("swap_module_params_on_conversion", "overwrite_module_params_on_conversion"):
         setattr(future, f"get_{setting}", lambda: False)
         setattr(future, f"set_{setting}", lambda value: None)
+    torch._mkldnn, torch._segment_reduce = _Stub("torch._mkldnn"), torch.segment_reduce
     torch._nnpack_available = torch._C._get_graph_executor_optimize = lambda *_: False
     torch._C._jit_set_profiling_executor = torch._C._jit_set_profiling_mode = lambda *_: False
     torch.cuda.jiterator._create_jit_fn = torch.cuda.jiterator._create_multi_output_jit_fn = lambda *_, **__: None
@@ -127,7 +128,8 @@ def _enter() -> None:
     torch._ops.HigherOrderOperator = _HigherOrderOperator
     torch._utils_internal.get_file_path_2 = lambda *_: os.devnull
     importlib.import_module("torch._custom_op.impl").global_registry = {}
-    importlib.import_module("torch.fx.passes.dialect.common.cse_pass").CSEPass = _Stub("passes").CSEPass
+    passes: Any = importlib.import_module("torch.fx.passes.dialect.common.cse_pass")
+    passes.CSEPass, passes.get_CSE_banned_ops = _Stub("passes").CSEPass, set
     imports = importlib.import_module("torch.utils._import_utils")
     imports._check_module_exists = lambda name: importlib.util.find_spec(name) is not None
     imports.import_dill = lambda: None
