@@ -1,4 +1,5 @@
 /* create: tensors from numbers, bytes and the caller's memory, and back to numbers and bytes. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "../core/convert.h"
@@ -205,7 +206,7 @@ norch_tensor *norch_empty_like(const norch_tensor *x, int64_t last) {
                          (long long)last);
     int64_t shape[NORCH_MAX_DIMS], order[NORCH_MAX_DIMS];
     memcpy(shape, x->shape, sizeof shape);
-    memcpy(order, x->strides, sizeof order);
+    for (int32_t i = 0; i < x->ndim; i++) order[i] = llabs(x->strides[i]);
     shape[x->ndim - 1] = last;
     order[x->ndim - 1] = 0; /* innermost */
     norch_tensor *out = nr_make(x->ndim, shape, x->dtype, x);

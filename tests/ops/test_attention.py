@@ -34,17 +34,19 @@ def drawn(seed: int, *shape: int) -> Any:
 
 
 def laid(array: Any, layout: str) -> Any:
-    """The array as a leaf: in C order, with its rows apart as heads lie, or with its columns contiguous."""
+    """The array as a leaf: in C order, with its rows apart as heads lie, its columns contiguous, or in reverse order."""
     if layout == "heads" and array.ndim > 2:
         x = norch.tensor(np.ascontiguousarray(np.swapaxes(array, -2, -3))).transpose(-2, -3)
     elif layout == "columns":
         x = norch.tensor(np.ascontiguousarray(np.swapaxes(array, -2, -1))).mT
+    elif layout == "reversed":
+        x = norch.tensor(np.ascontiguousarray(array[::-1]))[::-1]
     else:
         x = norch.tensor(array)
     return x.detach().requires_grad_()
 
 
-@pytest.mark.parametrize("layout", ["rows", "heads", "columns"])
+@pytest.mark.parametrize("layout", ["rows", "heads", "columns", "reversed"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
