@@ -120,15 +120,23 @@ def _layout(name: str) -> Any:
     return import_module("norch.compat.placeholders").layout(name.rpartition(".")[2])
 
 
-def _sparse(layout: Any, data: Any) -> Tensor:
+def sparse(layout: Any, data: Any) -> Any:
+    """A sparse tensor from its parts, which are checked."""
+    if (axis := compressed_axis(layout)) is not None:
+        first, second, values, size = data
+        return rebuilt_compressed(first, second, values, size, axis, False)
     indices, values, size, is_coalesced = (*data, False)[:4]
-    for number, name in enumerate(("sparse_csr", "sparse_csc")):
+    return rebuilt_sparse(indices, values, size, is_coalesced, False)
+
+
+def compressed_axis(layout: Any) -> int | None:
+    """0 for sparse_csr, 1 for sparse_csc, None for sparse_coo."""
+    for axis, name in enumerate(("sparse_csr", "sparse_csc")):
         if layout is _layout(name):
-            first, second, values, size = data
-            return rebuilt_compressed(first, second, values, size, number, False)
+            return axis
     if layout is not _layout("sparse_coo"):
         raise NotImplementedError(f"a tensor of the layout {layout}")
-    return rebuilt_sparse(indices, values, size, is_coalesced, False)
+    return None
 
 
 NAMES: dict[tuple[str, str], Any] = {
@@ -137,7 +145,7 @@ NAMES: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor"): _first_tensor,  # before PyTorch 0.4
     ("torch._utils", "_rebuild_parameter"): _parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): _parameter_with_state,
-    ("torch._utils", "_rebuild_sparse_tensor"): _sparse,
+    ("torch._utils", "_rebuild_sparse_tensor"): sparse,
     ("torch.serialization", "_get_layout"): _layout,
     ("torch._tensor", "_rebuild_from_type_v2"): _of_class,
     ("torch", "Tensor"): Tensor,
@@ -157,7 +165,7 @@ CALLS_HERE = {
     _parameter: (Tensor, bool, object),
     _parameter_with_state: (Tensor, bool, object, object),
     _of_class: (object, type, tuple, object),
-    _sparse: (object, tuple),
+    sparse: (object, tuple),
     _layout: (str,),
 }
 
@@ -318,7 +326,7 @@ NAME_OF = {
     _parameter: ("torch._utils", "_rebuild_parameter"),
     _parameter_with_state: ("torch._utils", "_rebuild_parameter_with_state"),
     _of_class: ("torch._tensor", "_rebuild_from_type_v2"),
-    _sparse: ("torch._utils", "_rebuild_sparse_tensor"),
+    sparse: ("torch._utils", "_rebuild_sparse_tensor"),
     _layout: ("torch.serialization", "_get_layout"),
     Tensor: ("torch", "Tensor"),
     Size: ("torch", "Size"),
@@ -359,7 +367,7 @@ def rebuild_call(x: Any, storage_of: Callable[[Tensor], Any]) -> tuple[Callable[
     """A tensor as a call of the function by which PyTorch makes one. storage_of: returns
     the argument for its storage."""
     if x._in_coordinates:
-        return _sparse, (x.layout, x._parts())
+        return sparse, (x.layout, x._parts())
     cls, attributes, grad = type(x), vars(x), x.requires_grad
     hooks: OrderedDict[Any, Any] = OrderedDict()  # which are not saved
     make: Callable[..., Any] = _tensor

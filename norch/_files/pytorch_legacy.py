@@ -10,21 +10,24 @@ so that tensors are made before their elements are read: into their memory, whic
 
 from __future__ import annotations
 
+import functools
 import io
 import struct
 from typing import Any
 
 from .._binding.library import lib
 from ..device import device as Device
-from ..dtype import DTYPES
+from ..dtype import DTYPES, int64
+from ..ops.create import zeros
 from ..storage import PIECE, empty_storage, fill_from
 from .placement import Chosen, placed
-from .pytorch import TorchUnpickler, Typed
+from .pytorch import TorchUnpickler, Typed, compressed_axis, sparse
 from .source import Source, size_of
 from .unpickler import WORD, Refusal, shown
 
 VERSION = 1001
 COUNT = struct.Struct("<q")
+SPARSE_SLOTS = ("_coordinates", "_stored", "_sorted", "_distinct")
 
 
 def _left(file: Any, source: Source) -> tuple[Source, int]:
@@ -51,6 +54,13 @@ class Reader(TorchUnpickler):
         source, self.left = _left(file, source)
         super().__init__(source, where, trusting)
         self.by_key: dict[str, Typed] = {}
+        self.unfilled: list[tuple[Any, Any, Any]] = []
+        self.sparse = functools.partial(_unfilled, self.unfilled)
+        self.calls = {**self.calls, self.sparse: self.calls[sparse]}
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        return self.sparse if found is sparse else found
 
     def next_object(self) -> Any:
         self.memo: dict[int, Any] = {}  # of each pickle
@@ -68,6 +78,10 @@ class Reader(TorchUnpickler):
         for stored in self.by_key.values():
             for copy in (stored.turned or {}).values():
                 copy.turn()
+        for x, layout, parts in self.unfilled:
+            checked = sparse(layout, parts)
+            for slot in SPARSE_SLOTS:
+                setattr(x, slot, getattr(checked, slot))
         return result
 
     def fill(self, stored: Typed) -> None:
@@ -106,6 +120,22 @@ class Reader(TorchUnpickler):
             raise ValueError(f"a view of elements {offset} to {offset} + {size} of a storage of {held}")
         first, last = offset * dtype.itemsize, (offset + size) * dtype.itemsize
         return Typed(lib.norch_slice(stored.elements, 0, first, last, 1), dtype)
+
+
+def _unfilled(made: list[tuple[Any, Any, Any]], layout: Any, parts: Any) -> Any:
+    """A sparse tensor without elements, appended to `made` with its parts, which are checked when they have been
+    read."""
+    from ..sparse.compressed import CompressedTensor
+    from ..sparse.coo import SparseTensor, unchecked
+
+    axis = compressed_axis(layout)
+    values, size = parts[1:3] if axis is None else parts[2:4]
+    coordinates = zeros((len(size) - values.ndim + 1, 0), dtype=int64)
+    x: Any = unchecked(coordinates, values[:0], size, cls=SparseTensor if axis is None else CompressedTensor)
+    if axis is not None:
+        x._axis = axis
+    made.append((x, layout, parts))
+    return x
 
 
 def _text(x: Any) -> str:

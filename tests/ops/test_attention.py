@@ -34,7 +34,8 @@ def drawn(seed: int, *shape: int) -> Any:
 
 
 def laid(array: Any, layout: str) -> Any:
-    """The array as a leaf: in C order, with its rows apart as heads lie, its columns contiguous, or in reverse order."""
+    """The array as a leaf: in C order, with its rows apart as heads lie, its columns contiguous, or its samples in
+    reverse order."""
     if layout == "heads" and array.ndim > 2:
         x = norch.tensor(np.ascontiguousarray(np.swapaxes(array, -2, -3))).transpose(-2, -3)
     elif layout == "columns":

@@ -133,6 +133,26 @@ def test_state_dicts_of_torch(torch):
     assert norch.allclose(ours.eval()(norch.from_numpy(x.numpy())), norch.from_numpy(expected), atol=1e-6)
 
 
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr", "sparse_csc"])
+def test_sparse_tensors_of_torch(torch, layout):
+    """Whose elements follow the tensors in the file."""
+    theirs, file = (
+        torch.tensor([[0.0, 2.0], [3.0, 0.0], [0.0, 5.0]]).to_sparse(layout=getattr(torch, layout)),
+        io.BytesIO(),
+    )
+    torch.save([theirs, theirs], file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    x, again = norch.load(file)
+    assert x is again and x.layout is getattr(norch, layout) and x._nnz() == 3
+    assert x.is_coalesced() if layout == "sparse_coo" else True
+    assert x.to_dense().tolist() == theirs.to_dense().tolist()
+    indices = {"sparse_coo": "indices", "sparse_csr": "col_indices", "sparse_csc": "row_indices"}[layout]
+    part = getattr(theirs, indices)().numpy().tobytes()
+    assert part in file.getvalue()
+    with pytest.raises(norch.Error, match=r"BoundsError|must be in \[0, "):
+        norch.load(io.BytesIO(file.getvalue().replace(part, b"\x7f" * len(part))))
+
+
 # ---- map_location ----------------------------------------------------------------------------------------------------
 
 
