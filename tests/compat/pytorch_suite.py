@@ -114,6 +114,7 @@ def _enter() -> None:
     for setting in ("swap_module_params_on_conversion", "overwrite_module_params_on_conversion"):
         setattr(future, f"get_{setting}", lambda: False)
         setattr(future, f"set_{setting}", lambda value: None)
+    torch.jit.TracerWarning.ignore_lib_warnings = lambda: None
     torch._mkldnn, torch._segment_reduce = _Stub("torch._mkldnn"), torch.segment_reduce
     torch._nnpack_available = torch._C._get_graph_executor_optimize = lambda *_: False
     torch._C._jit_set_profiling_executor = torch._C._jit_set_profiling_mode = lambda *_: False
