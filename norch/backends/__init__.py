@@ -113,12 +113,14 @@ class _Products:
         self.fp32_precision = "tf32" if allow else "none"
 
 
-def _true() -> bool:
-    return True
+def _choice(kernel: str) -> dict[str, Any]:
+    """The switch of a kernel of attention, which is kept and has no effect, as there is one for each case."""
+    chosen = {kernel: True}
 
+    def enable(enabled: bool) -> None:
+        chosen[kernel] = bool(enabled)
 
-def _choose(enabled: bool) -> None:
-    """Does nothing: there is one kernel of attention for each case."""
+    return {f"enable_{kernel}_sdp": enable, f"{kernel}_sdp_enabled": lambda: chosen[kernel]}
 
 
 def _library_of(backend: Any = None) -> Any:
@@ -133,7 +135,7 @@ cuda = SimpleNamespace(
     allow_fp16_bf16_reduction_math_sdp=_library_of, SDPAParams=SDPAParams,
 )  # fmt: skip
 for _kernel in ("flash", "math", "mem_efficient", "cudnn"):
-    vars(cuda).update({f"enable_{_kernel}_sdp": _choose, f"{_kernel}_sdp_enabled": _true})
+    vars(cuda).update(_choice(_kernel))
 sys.modules["norch.backends.cudnn"] = cudnn  # type: ignore[assignment]  # for `import norch.backends.cudnn as cudnn`
 
 _settings = SimpleNamespace(deterministic=False, warn_only=False)

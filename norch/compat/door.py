@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FunctionType, ModuleType
@@ -129,6 +129,8 @@ class Door:
             if isinstance(thing, type):
                 if getattr(thing, "__module__", None) == module_path:
                     self.move(thing, _home(module_path, thing.__name__))
+                    if name[-7:] == "_result" and module_path[:10] == "norch.ops.":
+                        self.name_result(thing, module_path)
                     if vars(thing).get("__annotations__"):
                         self.set(thing, "__annotations__", _Annotations(thing.__annotations__, vars(module)))
             elif (
@@ -178,6 +180,17 @@ class Door:
         except (AttributeError, TypeError):  # a class made in C
             return
         self.undo.append(lambda: setattr(thing, "__module__", before))
+
+    def name_result(self, cls: Any, module_path: str) -> None:
+        """Gives a named tuple of results the name and the text of PyTorch's: torch.return_types.linalg_svd, say."""
+        before, own = cls.__name__, module_path[6:]
+        of_linalg = own.startswith("ops.linalg.") and own not in ("ops.linalg.torch_names", "ops.linalg.householder")
+        name = "linalg_" * of_linalg + before[:-7]
+        for name_of in ("__name__", "__qualname__"):
+            setattr(cls, name_of, name)
+            self.undo.append(partial(setattr, cls, name_of, before))
+        self.move(cls, "torch.return_types")
+        self.set(cls, "__repr__", lambda x: f"torch.return_types.{name}(\n{_fields(x)})")
 
     def say_torch(self) -> None:
         """Makes str() and repr() of dtypes, shapes and the like PyTorch's."""
@@ -241,6 +254,10 @@ class _Annotations(dict[str, Any]):
             return eval(text, dict(self.names))
         except Exception:  # some names exist for type checkers only
             return Any
+
+
+def _fields(x: Any) -> str:
+    return ",\n".join(f"{name}={value!r}" for name, value in x._asdict().items())
 
 
 def _saying_torch(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -384,7 +384,8 @@ class LeftOutDType(DType):
 
     def __init__(self, path: str, why: str) -> None:
         size, floating = next((of for start, of in SIZES.items() if path.startswith(start)), (1, False))
-        self.path, self.why, self.name, self.itemsize = path, sentence(path, why), path, size
+        self.path, self.why = path, f"dtype: norch leaves {path} out: {why}"  # a call puts its name before the colon
+        self.name, self.itemsize = path, size
         self.is_complex = path.startswith("complex")
         self.is_floating_point = floating and not self.is_complex
         self.is_signed, self.format = path[0] not in "ub" and path[:2] != "qu", ""

@@ -339,6 +339,17 @@ def test_a_summary_writer_writes(tmp_path: Path) -> None:
     assert b"loss" in events.read_bytes() and b"weights" in events.read_bytes()
 
 
+def test_switches_of_attention_kernels_are_kept(torch: Any) -> None:
+    for cuda in (norch.backends.cuda, torch.backends.cuda):
+        for name in ("flash", "math", "mem_efficient", "cudnn"):
+            enable, enabled = getattr(cuda, f"enable_{name}_sdp"), getattr(cuda, f"{name}_sdp_enabled")
+            assert enabled()
+            enable(False)
+            assert enabled() is False
+            enable(True)
+            assert enabled() is True
+
+
 # ---- names that stand elsewhere in norch -----------------------------------------------------------------------------
 
 

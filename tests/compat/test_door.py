@@ -72,6 +72,10 @@ except RuntimeError as error:
     print(type(error))
 print(torch.fx.symbolic_trace(lambda x: torch.relu(x)).code.split("\\n")[4].strip())
 print(*map(torch.overrides.resolve_name, (nn.functional.relu, torch.Tensor.add)))
+print(torch.tensor([0.0, 1.0]).max(0))
+import torch.return_types
+qr = torch.linalg.qr(torch.eye(2))
+print(type(qr), type(qr) is torch.return_types.linalg_qr, torch.equal(pickle.loads(pickle.dumps(qr)).R, qr.R))
 """
 
 
@@ -117,7 +121,11 @@ def test_names_are_pytorchs() -> None:
     ]
     assert "ctorch" in said[3] and said[3].endswith("torch.nn.functional torch.strided torch.uint16")
     assert said[4] == "<class 'torch.errors.ShapeError'>"
-    assert said[5:] == ["relu = torch.relu(x);  x = None", "torch.nn.functional.relu torch.Tensor.add"]
+    assert said[5:7] == ["relu = torch.relu(x);  x = None", "torch.nn.functional.relu torch.Tensor.add"]
+    assert said[7:] == [
+        "torch.return_types.max(", "values=tensor(1.),", "indices=tensor(1))",
+        "<class 'torch.return_types.linalg_qr'> True True",
+    ]  # fmt: skip
 
 
 def test_closing_takes_all_of_it_back() -> None:
