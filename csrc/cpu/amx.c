@@ -21,7 +21,7 @@ bool nr_emulates_tiles(void) { return wants("emulated"); }
 #if defined(__x86_64__) && defined(__linux__)
 #define AMX_BF16 (1u << 22)
 #define AMX_TILE (1u << 24)
-#define TILE_STATE (3u << 17) /* in XCR0: the configuration, and the registers, whose number is */
+#define TILE_STATE (3u << 17) /* bits of XCR0: the configuration, and the registers, whose number is */
 #define TILE_REGISTERS 18
 #define REQUEST_PERMISSION 0x1023 /* ARCH_REQ_XCOMP_PERM of <asm/prctl.h>, which old headers lack */
 
@@ -32,8 +32,8 @@ static bool has_palette(void) {
            a >> 16 == 1024 && (b & 0xffff) == 64 && b >> 16 >= 8 && (c & 0xffff) == 16;
 }
 
-/* The system saves the registers of a process only once it has asked for it. It refuses where a thread has a signal
- * stack that is too small for them, and in sandboxes: Linux's Documentation/arch/x86/xstate.rst. */
+/* The system saves these registers only for a process that has asked for it. It refuses if a thread's signal stack is
+ * too small for them, and in sandboxes: Linux's Documentation/arch/x86/xstate.rst. */
 bool nr_has_tiles(void) {
     unsigned a, b, c, d, saved, high;
     if (wants("0")) return false;

@@ -1,18 +1,19 @@
-/* amx: Intel's tile instructions, as gemm_bf16_tiles.h uses them, and the same in plain C (EMULATED), by which every
- * machine tests the kernels. Included once for each by matmul_isa.c; amx.c says which of them runs.
+/* amx: Intel's tile instructions for gemm_bf16_tiles.h, and functions in plain C that do the same (EMULATED), with
+ * which every machine tests the kernels. matmul_isa.c includes this file once for each; amx.c decides which of them
+ * runs.
  *
  * There are 8 registers, each a tile of 16 rows of 64 bytes, of 16 float32 or 16 pairs of bfloat16. Intel's manual,
- * volume 1, chapter 18, and volume 2, TDPBF16PS. The configuration is loaded before the first instruction, and released
- * after the last one: registers in use make each switch between threads save 8 KB. Other libraries do the same, so that
- * nothing is left from one call to the next. */
+ * volume 1, chapter 18, and volume 2, TDPBF16PS. The configuration is loaded before the first instruction and released
+ * after the last one, because registers in use make each switch between threads save 8 KB. Other libraries do the same,
+ * so no configuration survives a call. */
 #include <stdint.h>
 #include <string.h>
 
 #ifndef TILE_CELLS
 #define TILE_CELLS (TILE_ROW * TILE_ROW)
 
-/* What LDTILECFG reads: the palette, the row to start at, from byte 16 on the bytes of a row of each register, and from
- * byte 48 on its rows. */
+/* The operand of LDTILECFG: the palette, the row to start at, from byte 16 on the bytes of a row of each register, and
+ * from byte 48 on its number of rows. */
 static const uint8_t tile_config[64] __attribute__((aligned(64))) = {
     [0] = 1,   [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64, [26] = 64, [28] = 64, [30] = 64,
     [48] = 16, [49] = 16, [50] = 16, [51] = 16, [52] = 16, [53] = 16, [54] = 16, [55] = 16,
@@ -45,13 +46,13 @@ static void emulated_store(const emulated_tiles *t, int from, void *to, int64_t 
     for (int r = 0; r < t->rows[from]; r++) memcpy((char *)to + r * apart, t->cell[from][r], t->bytes[from]);
 }
 
-/* Subnormal numbers are 0 to the instructions, as operands and as results. */
+/* The instructions treat subnormal operands as 0, and round subnormal results to 0. */
 INLINE float flushed(float x) { return __builtin_fabsf(x) < 0x1p-126f ? 0 : x; }
 INLINE float low_half(uint32_t pair) { return flushed(nr_float_of_bits(pair << 16)); }
 INLINE float high_half(uint32_t pair) { return flushed(nr_float_of_bits(pair & 0xffff0000u)); }
 
-/* sum[m][n] += the sum over k of the products of the pairs a[m][k] and b[k][n]: first elements and second ones apart,
- * each in the order of k. */
+/* sum[m][n] += the sum over k of the products of the pairs a[m][k] and b[k][n]. The products of first elements and
+ * those of second elements have separate sums, each in the order of k. */
 static void emulated_dp_bf16(emulated_tiles *t, int sum, int a, int b) {
     for (int m = 0; m < t->rows[sum]; m++) {
         float first[TILE_ROW] = {0}, second[TILE_ROW] = {0};
@@ -89,7 +90,7 @@ typedef struct amx_tiles {
 #define TILES amx_tiles
 #define TILE_FUNCTION __attribute__((target("amx-tile,amx-bf16")))
 #define TILE_NAME(name) amx_##name
-/* gcc does not know that the intrinsic reads memory: this makes it complete all writes before. */
+/* gcc does not know that the intrinsic reads memory; this barrier makes it complete all writes first. */
 #define WRITTEN __asm__ volatile("" ::: "memory")
 #define tiles_begin(t) ((void)(t), _tile_loadconfig(tile_config))
 #define tiles_end(t) ((void)(t), _tile_release())

@@ -13,15 +13,16 @@
 #include "math.h"
 #include "philox.h"
 
-/* Multiply-adds below which one thread does all; tasks into which a large forward pass should fall. */
+/* Below this number of multiply-adds one thread computes all; a large forward pass is cut into at least this number of
+ * tasks. */
 #define SERIAL_WORK 1e6
 #define TASKS_WANTED 8
-/* Scores that are kept at a time, and the most queries that they may belong to. */
+/* The number of scores that are kept at a time, and the largest number of queries that they belong to. */
 #define SCORES 16384
 #define MOST_QUERIES 64
 #define IN_PLACE (128 << 10) /* bytes from the first to the last row of an operand that tiles read where it lies */
-/* The same of one that is read again for many rows: with AVX2 a panel is a line of each row, and lines that lie apart
- * push one another out of the first cache. */
+/* The same limit for an operand that is read again for many rows: with AVX2 a panel is one cache line of each row, and
+ * lines that are far apart evict each other from the first cache. */
 #define IN_PLACE_AGAIN (VECTOR == 32 ? 32 << 10 : IN_PLACE)
 #define MANY_TILES 4
 #define DRAWN 64   /* blocks of random words that are drawn at a time */
@@ -42,14 +43,14 @@ static int64_t item_count(const nr_attention_plan *p) {
     return items;
 }
 
-/* Elements from the first of operand x to its part in an item of the batch. */
+/* The offset in elements, in operand x, of an item of the batch. */
 static int64_t item_offset(const nr_attention_plan *p, nr_attention_operand x, int64_t item) {
     int64_t offset = 0;
     for (int32_t d = 0; d < p->batch_ndim; item /= p->batch[d++]) offset += item % p->batch[d] * p->batch_stride[x][d];
     return offset;
 }
 
-/* Of 2^24 equally likely numbers, how many dropout drops: those below its probability in float32. */
+/* The number of values, out of 2^24 equally likely ones, that dropout drops: those below its probability in float32. */
 static uint32_t dropped_of(const nr_attention_plan *p) { return (uint32_t)ceil((double)(float)p->dropout * 0x1p24); }
 
 #define TEMPLATE "attention_loops.h"

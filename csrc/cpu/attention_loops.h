@@ -8,13 +8,13 @@
  *     D = P * (g V^T);  dS = scale (D - P sum(D))  rows;  dQ = dS K;  dK += dS^T Q;  dV += P^T g
  *   dropout multiplies P by factors F of 0 or 1 / (1 - dropout) before it multiplies V, and g V^T by the same ones
  *
- * The products are made of the tiles of gemm_tile.h. */
+ * The tiles of gemm_tile.h compute the products. */
 
 #include "gemm_pack.h"
 #include "gemm_target.h"
 #include "fold.h"
 
-#define REACH (2 * PANEL_COLS) /* rows are 0 that far beyond the keys that are seen, as tiles of keys may reach there */
+#define REACH (2 * PANEL_COLS) /* zeros after the keys that are seen, as a tile of keys may read this far */
 
 static int64_t NAME(packed_size)(int64_t k, int64_t cols) { return ceil_div(cols, PANEL_COLS) * PANEL_COLS * k; }
 
@@ -24,14 +24,14 @@ static void NAME(pack_panels)(T *to, int64_t k, int64_t cols, const T *b, int64_
         NAME(pack)(PANEL_COLS, to, k, b + j * col, col, row, (int)least(PANEL_COLS, cols - j));
 }
 
-/* B (k, cols), whose columns are taken by panels: rows lie `row` apart, and panels `panel`. */
+/* B (k, cols), divided into panels of columns: rows are `row` elements apart, panels `panel`. */
 typedef struct NAME(right) {
     const T *at;
     int64_t row, panel;
 } NAME(right);
 
-/* k rows, `row` apart, of `cols` contiguous elements, by which `rows` rows are multiplied: in place, if vectors cross
- * no cache lines and the rows are on few pages; otherwise packed to `to`. */
+/* k rows, `row` apart, of `cols` contiguous elements, by which `rows` rows are multiplied. They are read in place if
+ * vectors cross no cache lines and the rows are on few pages, and packed to `to` otherwise. */
 static NAME(right) NAME(rows_of)(T *to, int64_t k, int64_t cols, const T *b, int64_t row, int64_t rows) {
     const int64_t apart = row * (int64_t)sizeof(T);
     const bool whole = cols % LANES == 0 && ((uintptr_t)b | (uintptr_t)apart) % VECTOR == 0;
@@ -47,7 +47,7 @@ static NAME(right) NAME(columns_of)(T *to, int64_t k, int64_t cols, const T *b, 
     return (NAME(right)){to, PANEL_COLS, k * PANEL_COLS};
 }
 
-/* C (rows, cols) = A B, or += : of B the rows from `skip` on, k of them. rows: at most those of a tile. */
+/* C (rows, cols) = A B, or += : B has k rows from `skip` on. rows is at most the height of a tile. */
 static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t cols, int64_t k, const T *a, int64_t a_row,
                         int64_t a_col, const NAME(right) * right, int64_t skip) {
     TARGET to = {.c = c, .c_row = c_row, .rows = (int)rows, .add = add};
@@ -58,7 +58,7 @@ static void NAME(times)(T *c, int64_t c_row, bool add, int64_t rows, int64_t col
     }
 }
 
-/* ---- rows of scores, n of them a multiple of LANES; what lies beyond the keys that are seen becomes 0 ---- */
+/* ---- rows of scores; n, a multiple of LANES, is their length; scores of keys that are not seen become 0 ---- */
 
 typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
@@ -88,8 +88,8 @@ static void NAME(clear_rows)(T *c, int64_t c_row, int64_t rows, int64_t cols) {
     }
 }
 
-/* x = scale x for the first `seen` numbers, then -inf to the end of their last vector and 0 from there to n; gives the
- * largest. */
+/* x = scale x for the first `seen` numbers, then -inf to the end of their last vector, and 0 from there to n. Returns
+ * the largest. */
 INLINE T NAME(scale_row)(T *x, int64_t seen, int64_t n, T scale) {
     NAME(vec) hidden = {0};
     NAME(index) lane;
@@ -107,7 +107,7 @@ INLINE T NAME(scale_row)(T *x, int64_t seen, int64_t n, T scale) {
     return NAME(largest_across)(&found);
 }
 
-/* x = exp(x - peak) in as many vectors as the first `seen` numbers take; gives their sum. */
+/* x = exp(x - peak) in the vectors that contain the first `seen` numbers. Returns their sum. */
 INLINE double NAME(exp_row)(T *x, int64_t seen, T peak) {
     double total = 0;
     for (int64_t i = 0; i < seen;) {
@@ -123,9 +123,9 @@ INLINE double NAME(exp_row)(T *x, int64_t seen, T peak) {
     return total;
 }
 
-/* In rows of a tile, n wide, x = softmax(scale x) over the first `seen` numbers, in each next row `more` more but
- * `most` at most, and 0 from there on. A step is done for all rows before the next one: those of one row wait for one
- * another. */
+/* In rows of a tile, n wide, x = softmax(scale x) over the first `seen` numbers, and 0 after them. Each next row has
+ * `more` more numbers, but at most `most`. Each step runs for all rows before the next step, because the steps of one
+ * row depend on each other. */
 static void NAME(softmax_rows)(T *x, int64_t pitch, int64_t rows, int64_t seen, int64_t more, int64_t most, int64_t n,
                                T scale) {
     T peak[TILE_ROWS];
@@ -173,16 +173,16 @@ typedef struct NAME(head) {
     T *factors;         /* of dropout, for the rows of a tile; NULL: none */
     int64_t pitch, item;
     const char *mask;
-    bool *blind; /* of the present queries: whether the mask lets one see no key */
+    bool *blind; /* for each of the present queries, whether the mask lets it see no key */
 } NAME(head);
 
-/* How many keys the rows before `end` see, and to where tiles of scores reach then. */
+/* The number of keys that the rows before `end` see, and the end of the tiles of these scores. */
 static int64_t NAME(seen_by)(const nr_attention_plan *p, int64_t end) {
     return p->causal ? least(end, p->keys) : p->keys;
 }
 
-/* In a row of scores, x = scale x + mask, or -inf where a mask of bools is false. If it lets the query see no key,
- * x = 0, so that what becomes of it is finite. Gives whether it does. */
+/* In a row of scores, x = scale x + mask, or -inf where a mask of bools is false. If the mask lets the query see no
+ * key, x = 0, so that later results are finite. Returns whether the mask lets it see none. */
 static bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query) {
     const nr_attention_plan *p = h->p;
     const int64_t first = query * p->row[NR_ATTENTION_MASK], keys = NAME(seen_by)(p, query + 1);
@@ -206,7 +206,7 @@ static bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query) {
     return !seen;
 }
 
-/* The factors of dropout for n keys of a query: 0, or 1 / (1 - dropout). Those beyond the last key multiply zeros.
+/* The factors of dropout for n keys of a query: 0, or 1 / (1 - dropout). Factors after the last key multiply zeros.
  * Whole vectors of blocks are drawn, which takes less time than single blocks. */
 static void NAME(draw_factors)(const NAME(head) * h, int64_t query, int64_t n, T *restrict to) {
     const nr_attention_plan *p = h->p;
@@ -230,7 +230,7 @@ static void NAME(drop_rows)(const NAME(head) * h, T *restrict x, int64_t rows, i
     }
 }
 
-/* P of `rows` queries from `first` on; zeros follow it, REACH far. */
+/* P of `rows` queries from `first` on, followed by REACH zeros. */
 static void NAME(probabilities)(const NAME(head) * h, int64_t first, int64_t rows) {
     const nr_attention_plan *p = h->p;
     int64_t tiles = ceil_div(rows, TILE_ROWS), row = 0;
@@ -307,7 +307,7 @@ static void NAME(backward)(const NAME(head) * h, int64_t first, int64_t rows) {
 
 /* ---- tasks ------------------------------------------------------------------------------------------------------ */
 
-/* Lays the buffers of a head into scratch memory, or with `from` NULL counts their elements. */
+/* Places the buffers of a head in scratch memory, or counts their elements if `from` is NULL. */
 static int64_t NAME(lay_out)(NAME(head) * h, const job *s, bool is_backward, T *from) {
     const nr_attention_plan *p = s->plan;
     int64_t used = 0;
@@ -384,9 +384,9 @@ static int32_t NAME(attend)(const nr_attention_plan *p, bool is_backward) {
     if (most < TILE_ROWS) most = TILE_ROWS;
     if (!is_backward) most -= most % TILE_ROWS;
     s.queries = ceil_div(queries, ceil_div(queries, most));
-    /* forward, where no sum depends on how queries are cut, in whole tiles */
+    /* in the forward pass no sum depends on how queries are divided, so tasks are whole tiles */
     if (!is_backward) s.queries = ceil_div(s.queries, TILE_ROWS) * TILE_ROWS;
-    /* in the backward pass all queries add to the gradient of a key, in order, so that a head is one task */
+    /* in the backward pass all queries add to the gradient of a key, in order, so a head is one task */
     if (!is_backward) s.parts = least(ceil_div(queries, s.queries), ceil_div(TASKS_WANTED, s.items));
     s.scratch_size = NAME(lay_out)(&none, &s, is_backward, NULL);
     double work = (double)s.items * (double)queries * (double)p->keys * (double)(p->width + p->value_width);

@@ -9,7 +9,7 @@
  * Ioffe and Szegedy, "Batch Normalization" (2015). Shifted sums for a variance: Chan, Golub and LeVeque, "Algorithms
  * for Computing the Sample Variance" (1983). */
 #ifndef __clang__
-#pragma GCC optimize("no-unswitch-loops") /* the copies of loops double the code and gain nothing here */
+#pragma GCC optimize("no-unswitch-loops") /* copies of loops would double the code and save no time */
 #endif
 #include <float.h>
 #include <math.h>
@@ -19,12 +19,12 @@
 #include "cpu.h"
 #include "image.h"
 
-#define LANES 64    /* contiguous elements that are summed side by side */
-#define STEPS 64    /* rows of LANES that are added before they go into double-precision sums */
+#define LANES 64    /* contiguous elements that have separate sums */
+#define STEPS 64    /* rows of LANES that are added before their sum is added in double precision */
 #define CHUNK 16384 /* elements a thread takes at a time */
 #define NEAR 4      /* of a variance: the square of an origin's distance from the mean, at most */
 
-/* Some channels: runs of `length` elements, one a sample. */
+/* Some channels: a run of `length` elements in each sample. */
 typedef struct tile {
     int64_t channel, channels, length;
     int64_t each; /* lanes of a channel */
@@ -42,7 +42,7 @@ static tile tile_of(const job *j, int64_t number) {
     return (tile){first, channels, channels * p->inner, p->inner > LANES ? LANES : p->inner};
 }
 
-/* Statements for each row of lanes of a tile: `at` is the place of its first element, `width` the number of its
+/* Runs statements for each row of lanes of a tile: `at` is the offset of its first element, `width` the number of its
  * lanes. */
 #define EACH_ROW(p, t, ...)                                                                 \
     for (int64_t sample = 0; sample < (p)->batch; sample++)                                 \
@@ -52,7 +52,7 @@ static tile tile_of(const job *j, int64_t number) {
             __VA_ARGS__                                                                     \
         }
 
-/* For what runs once for many rows: not inlined, to keep the code small. */
+/* Marks functions that run once for many rows. They are not inlined, to keep the code small. */
 #define ONCE static __attribute__((noinline))
 
 #define NAME OF_DTYPE

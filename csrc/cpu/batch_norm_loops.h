@@ -1,5 +1,5 @@
-/* batch_norm_loops: the tiles of batch_norm_isa.c, where their picture is, for a float type, a template of
- * each_dtype.h: Ioffe and Szegedy, "Batch Normalization" (2015).
+/* batch_norm_loops: the tiles of batch_norm_isa.c, which has a picture of them, for a float type: a template of
+ * each_dtype.h. Ioffe and Szegedy, "Batch Normalization" (2015).
  *
  *   TRAINING   1. the sums of d = x - x[0] and of d^2    2. (x - mean) scale weight + bias
  *   BACKWARD   1. the sums of g and of g (x - mean)    2. scale weight (g - mean(g) - h mean(g h)) */
@@ -52,7 +52,7 @@ ONCE void NAME(deviations)(const nr_batch_norm_plan *p, const tile *t, const NAM
     NAME(flush)(squares, &part_squares);
 }
 
-/* The statistics of a channel whose squares T does not hold, or not to all its digits. */
+/* The statistics of a channel whose squares overflow T, or lose digits in it. */
 ONCE void NAME(find_wide_moments)(const nr_batch_norm_plan *p, int64_t channel, double *mean, double *variance) {
     const double n = (double)(p->batch * p->inner);
     double sum = 0, squares = 0;
@@ -70,8 +70,8 @@ ONCE void NAME(find_wide_moments)(const nr_batch_norm_plan *p, int64_t channel, 
     *variance = squares / n;
 }
 
-/* In double precision: from sums about an element of each channel, or where one is too far from its mean, about the
- * means. */
+/* The statistics in double precision, from sums about an element of each channel, or about the means if an element is
+ * too far from its mean. */
 static void NAME(find_moments)(const nr_batch_norm_plan *p, const tile *t, double *mean, double *variance) {
     const double n = (double)(p->batch * p->inner);
     double sums[LANES], squares[LANES], origin[LANES] = {0};
@@ -131,7 +131,7 @@ static T NAME(weight_of)(const nr_batch_norm_plan *p, int64_t channel) {
     return p->weight ? ((const T *)p->weight)[channel] : (T)1;
 }
 
-/* Whether T holds the product of a scale and a weight to all its digits. */
+/* Whether T can represent the product of a scale and a weight with all its digits. */
 static bool NAME(holds)(double product) {
     return sizeof(T) == sizeof(double) || product == 0 ||
            (fabs(product) >= (double)FLT_MIN && fabs(product) <= (double)FLT_MAX);
@@ -174,7 +174,7 @@ static void NAME(forward)(const nr_batch_norm_plan *p, const tile *t, const doub
     })
 }
 
-/* The sums of g d and of d of a channel where T does not hold them. */
+/* The sums of g d and of d of a channel whose sums T cannot represent. */
 ONCE void NAME(find_wide_sums)(const nr_batch_norm_plan *p, int64_t channel, double center, double *of_gd,
                                double *of_d) {
     *of_gd = *of_d = 0;

@@ -16,7 +16,7 @@ static int64_t by_cpuid(unsigned leaf) {
     unsigned a, b, c, d;
     for (unsigned i = 0; i < 16 && __get_cpuid_count(leaf, i, &a, &b, &c, &d) && (a & 31); i++) {
         const unsigned type = a & 31, level = a >> 5 & 7;
-        if (level == 2 && type != 2) /* 2: of instructions alone */
+        if (level == 2 && type != 2) /* 2: a cache of instructions */
             return ((int64_t)(b >> 22) + 1) * ((b >> 12 & 1023) + 1) * ((b & 4095) + 1) * ((int64_t)c + 1);
     }
     return 0;

@@ -4,7 +4,7 @@
  *   tile    call 0: x, y -> buffer a       call 1: a, b -> buffer c       call 2: c -> memory
  *
  * Tiles do not depend on one another, and a kernel computes the same value for an element in any tile. So the results
- * are the same for any number of threads, and those of the calls one after another. */
+ * are those of the single calls, one after another, for any number of threads. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 typedef struct job {
     const nr_chain *chain;
     int64_t tiles_a_chunk;
-    char **states; /* of each reduction into one element; NULL: there is none */
+    char **states; /* of each reduction into one element; NULL if there is no such reduction */
     atomic_bool failed;
 } job;
 
@@ -113,9 +113,9 @@ static void find_ahead(const nr_chain *chain, const tile *t, const char **ahead)
     }
 }
 
-/* Before call i, prefetches a part of the operands of the next tile, results too, so that memory is read while the
- * calls compute. A tile is too short for the hardware prefetcher. Results that bypassed the cache (stream.h) would wait
- * for memory in one call of the chain. */
+/* Before call i, prefetches a part of the operands and results of the next tile, so that memory is read while the calls
+ * compute. A tile is too short for the hardware prefetcher. Results that bypassed the cache (stream.h) would wait for
+ * memory in one call of the chain. */
 static void fetch(const nr_chain *chain, const char *const *ahead, int64_t i) {
     for (int32_t f = 0; f < chain->fetches; f++) {
         const int64_t lines = chain->fetch[f].lines;

@@ -4,13 +4,13 @@
  *   x (channels, rows, columns) -> image in blocks of LANES channels -> layer without stages -> image -> y
  *   weight                      -> packed, in each call           ---^
  *
- * Forward sums, but those of conv_winograd.h, are those of conv_correlate.h, to the bit. Of an adjoint, x from y, each
- * phase of the stride is a forward convolution of y with a part of the taps, backwards. */
+ * Forward sums, except those of conv_winograd.h, are bit for bit those of conv_correlate.h. For an adjoint, x from y,
+ * each phase of the stride is a forward convolution of y with a part of the taps, in reverse order. */
 
 #include "image_loops.h"
 
-/* Whether it is worth to pack the weight, and to turn x and y, in each call: each is
- * moved once, for as many products. */
+/* Whether packing the weight and converting x and y to images pays in each call. Each element is moved once; the number
+ * of products for which it is used decides. */
 static bool NAME(pays_each_time)(const nr_call *call) {
     const nr_conv_plan *p = call->plan;
     const int64_t taps = p->kernel[0] * p->kernel[1], area = p->result[0] * p->result[1];
@@ -32,8 +32,8 @@ static nr_image NAME(image_of)(int64_t batch, int64_t channels, const int64_t si
     return image;
 }
 
-/* A layer without stages: `from` (or NULL: x is there) becomes its image x, and its image y becomes `to`. bias:
- * room for that of all blocks of y. */
+/* A layer without stages. `from` is converted to its image x (NULL: x is there already), and its image y to `to`. bias
+ * is memory for the bias of all blocks of y. */
 static int32_t NAME(run_alone)(const nr_layer *layer, const T *from, T *bias, T *to) {
     const nr_conv_plan *p = layer->call.plan;
     const nr_image *y = layer->y;
@@ -50,7 +50,7 @@ static int32_t NAME(run_alone)(const nr_layer *layer, const T *from, T *bias, T 
     return NORCH_OK;
 }
 
-/* Forward as a layer without stages, some samples at a time. Sums do not depend on how many. */
+/* The forward convolution as a layer without stages, some samples at a time. Sums do not depend on their number. */
 static int32_t NAME(forward_as_layer)(const nr_call *call) {
     const nr_conv_plan *whole = call->plan;
     nr_conv_plan p = *whole;
@@ -91,7 +91,7 @@ typedef struct NAME(phase) {
     T *packed;
 } NAME(phase);
 
-/* Taps that meet a phase are evenly spaced: those further on in the kernel meet rows further up in y. */
+/* The taps that meet a phase are evenly spaced. Later taps of the kernel meet earlier rows of y. */
 static bool NAME(find_phase)(const nr_conv_plan *p, NAME(phase) * s) {
     nr_conv_plan *q = &s->plan;
     int64_t first[2], apart[2];
@@ -131,7 +131,7 @@ typedef struct NAME(adjoint) {
     T *x;
 } NAME(adjoint);
 
-/* The weight of PANEL_COLS channels of x for all phases: the taps of a pair of channels lie together. */
+/* The weight of PANEL_COLS channels of x for all phases. The taps of a pair of channels are contiguous. */
 static void NAME(pack_adjoint)(void *context, int64_t task) {
     const NAME(adjoint) *s = context;
     const nr_conv_plan *p = s->p;
@@ -152,7 +152,7 @@ static void NAME(pack_adjoint)(void *context, int64_t task) {
         if (is_winograd(&f->plan)) NAME(transform_weight)(&f->plan, task, f->packed);
 }
 
-/* A plane of a phase to where it lies in x. */
+/* Copies a plane of a phase to its positions in x. */
 static void NAME(spread_plane)(void *context, int64_t plane) {
     const NAME(adjoint) *s = context;
     const nr_conv_plan *p = s->p, *q = &s->now->plan;
@@ -164,7 +164,7 @@ static void NAME(spread_plane)(void *context, int64_t plane) {
     }
 }
 
-/* The phases, if each is faster as a layer. Infinite weights would make NaN of the zeros around y. */
+/* Runs the phases, if each is faster as a layer. Infinite weights times the zeros around y would give NaN. */
 static bool NAME(find_adjoint)(const nr_call *call, NAME(adjoint) * s) {
     const nr_conv_plan *p = s->p = call->plan;
     if (p->groups != 1 || p->stride[0] > 2 || p->stride[1] > 2 || p->kernel[0] * p->kernel[1] > MOST_TAPS) return false;

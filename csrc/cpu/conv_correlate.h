@@ -9,8 +9,8 @@
  *            |tap (1, 1)--->                        and multiplied by that tap's weight of each channel
  *
  * Nothing is unfolded: Zhang, Franchetti and Low, "High Performance Zero-Memory Overhead Direct Convolutions" (2018). A
- * vector ends with its row of the grid; where that would leave too many lanes idle (a 7 wide grid), the taps of
- * PANEL_COLS positions across rows are packed into a panel first, as a matrix product would have them. */
+ * vector ends with its row of the grid. If that would leave too many lanes idle (a grid 7 wide), the taps of PANEL_COLS
+ * positions across rows are first packed into a panel, as in a matrix product. */
 
 #include "conv_pad.h"
 
@@ -22,7 +22,7 @@ typedef struct NAME(correlation) {
     int64_t out_plane, out_row, out_column;
     bool packed;
     const int64_t *offset;     /* of each tap, in the padded rows */
-    const int64_t *tap_offset; /* of each tap of each channel of a block: its offset there, or in the panel */
+    const int64_t *tap_offset; /* for each tap of each channel of a block, its offset in the padded rows or in the panel */
     T *scratch;
     int64_t scratch_size, panel; /* for one worker, and for its panel */
     int64_t bands, items, tasks;
@@ -70,8 +70,8 @@ static __attribute__((noinline)) void NAME(pack_positions)(const NAME(moves) * m
     }
 }
 
-/* The vectors of a tile. `lanes_left`: lanes that may be written, as what runs over a row's end is overwritten by the
- * next one. */
+/* The vectors of a tile. `lanes_left` is the number of lanes that may be written: the next row overwrites elements
+ * after a row's end. */
 typedef struct NAME(spot) {
     const T *from[TILE_VECTORS];                                                   /* in the padded rows or the panel */
     int64_t position[TILE_VECTORS], count[TILE_VECTORS], lanes_left[TILE_VECTORS]; /* in the outputs */
@@ -93,8 +93,8 @@ static __attribute__((noinline)) void NAME(store_sums)(const T *sums, int rows, 
     }
 }
 
-/* rows channels x vectors of positions: tap k of vector j lies at from[j] + offset[k]. `rows` and `vectors` are
- * constants wherever this is inlined. */
+/* `rows` channels x `vectors` vectors of positions. Tap k of vector j is at from[j] + offset[k]. `rows` and `vectors`
+ * are constants wherever this is inlined. */
 INLINE void NAME(see)(int rows, int vectors, int64_t depth, const T *a, int64_t a_row, const int64_t *offset,
                       const T *start, T *out, const NAME(spot) * spot) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];
@@ -165,7 +165,7 @@ static __attribute__((noinline)) void NAME(see_apart)(const NAME(correlation) * 
     }
 }
 
-/* All positions of a band for a block of channels, whose part of A begins at a. */
+/* All positions of a band for a block of channels. a is the part of A of this block. */
 static void NAME(correlate_block)(const NAME(correlation) * s, const T *padded, T *panel, int64_t channels, int64_t k,
                                   int64_t rows, const T *a, const T *start, T *out, int64_t position, bool add) {
     const view *v = &s->v;
@@ -224,8 +224,8 @@ static void NAME(correlate_worker)(void *context, int64_t worker) {
     }
 }
 
-/* Decides whether panels are packed, and how many channels are summed before their sum is added to that of the others
- * before them. */
+/* Decides whether panels are packed, and the number of channels that are summed before their sum is added to the sum of
+ * earlier channels. */
 static void NAME(choose_block)(NAME(correlation) * s) {
     view *v = &s->v;
     int64_t idle = ceil_div(v->grid[1], LANES) * LANES - v->grid[1]; /* lanes of each row, if nothing is packed */
@@ -302,8 +302,8 @@ static void NAME(fill_phase)(const NAME(correlation) * s, int64_t planes) {
     }
 }
 
-/* What lies outside y takes no part in x, but an infinite weight times the zeros of padded rows is NaN: such sums
- * are taken again, without padding. */
+/* Positions outside y have no part in x, but an infinite weight times the zeros of padded rows is NaN. Such sums are
+ * computed again, without padding. */
 static void NAME(sum_inside)(const NAME(correlation) * s, const int64_t (*tap)[2]) {
     const view *v = &s->v;
     int64_t k = v->channels * v->taps, source_plane = v->size[0] * v->size[1];
@@ -327,8 +327,8 @@ static void NAME(sum_inside)(const NAME(correlation) * s, const int64_t (*tap)[2
     }
 }
 
-/* A stride of s makes s * s correlations of y with a part of the taps each: a phase gives the x whose position is
- * phase modulo s. */
+/* A stride of s gives s * s correlations of y, each with a part of the taps. A phase computes the x whose position
+ * modulo s is the phase. */
 static int32_t NAME(input)(const nr_conv_plan *p) {
     int64_t taps = p->kernel[0] * p->kernel[1], matrix = p->groups * p->in * p->out * taps;
     size_t bytes = (size_t)taps * 4 * sizeof(int64_t) + (size_t)matrix * sizeof(T);
@@ -358,7 +358,7 @@ static int32_t NAME(input)(const nr_conv_plan *p) {
             NAME(fill_phase)(&s, p->batch * p->groups * p->in);
             continue;
         }
-        /* by squares of channels, so that neither what is read nor what is written leaves the first cache */
+        /* by squares of channels, so that all elements read and written stay in the first cache */
         for (int64_t g = 0; g < p->groups; g++)
             for (int64_t c0 = 0; c0 < p->in; c0 += SQUARE)
                 for (int64_t o0 = 0; o0 < p->out; o0 += SQUARE)

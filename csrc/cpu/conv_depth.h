@@ -6,11 +6,11 @@
  *        -> results, likewise
  *        -> planes
  *
- * A task takes a band of rows of LANES channels of an image (y and x), or those of some images (weight): what it
- * turns and pads stays in the second cache. The gradient of the input takes the positions of x by their phase modulo
- * the stride, and of each phase only the taps that meet it, as conv_correlate.h does; y is turned once for all of
- * them. Blocks of channels in the innermost position: Zhang, Franchetti and Low, "High Performance Zero-Memory
- * Overhead Direct Convolutions" (2018). */
+ * A task has a band of rows of LANES channels of one image (y and x) or of some images (weight); its transposed and
+ * padded rows stay in the second cache. The gradient of the input is computed by phases, the positions of x modulo the
+ * stride, each with only the taps that meet it, as in conv_correlate.h; y is transposed once for all phases. Blocks of
+ * channels in the innermost position: Zhang, Franchetti and Low, "High Performance Zero-Memory Overhead Direct
+ * Convolutions" (2018). */
 
 typedef struct NAME(depth) {
     const nr_conv_plan *p;
@@ -53,8 +53,8 @@ EACH_NEIGHBOUR(SEES)
 static const NAME(see_depth_of) NAME(sees_depth)[NEIGHBOURS] = {EACH_NEIGHBOUR(SEES)};
 #undef SEES
 
-/* The rows of a source that `rows` grid rows from `first` on see, of `lanes` channels, as [row][column][LANES] with
- * zeros around it. */
+/* The rows of a source that `rows` grid rows from `first` on read, of `lanes` channels, as [row][column][LANES]
+ * surrounded by zeros. */
 static void NAME(pad_turned)(const view *v, const T *from, int lanes, int64_t first, int64_t rows, T *to) {
     const int64_t high = (rows - 1) * v->step[0] + v->span[0], pitch = v->pitch * LANES,
                   plane = v->size[0] * v->size[1];
@@ -72,7 +72,7 @@ static void NAME(pad_turned)(const view *v, const T *from, int lanes, int64_t fi
     }
 }
 
-/* n positions of `lanes` channels, [position][LANES], to planes that are `apart` apart. */
+/* Copies n positions of `lanes` channels, [position][LANES], to planes that are `apart` elements apart. */
 static void NAME(to_planes)(int64_t n, int lanes, const T *from, T *to, int64_t apart) {
     if (n < LANES) {
         for (int64_t at = 0; at < n; at++)
@@ -119,8 +119,8 @@ static void NAME(depth_band)(const NAME(depth) * s, int64_t task, T *scratch) {
     NAME(to_planes)((to - from) * s->goal[1], lanes, out, s->out + plane * area + from * s->goal[1], area);
 }
 
-/* Adds the products of rows x wide positions of y and what `taps` taps find there to sums[tap]; taps is a constant
- * wherever this is inlined. */
+/* Adds to sums[tap] the products of rows x wide positions of y with the elements that each of `taps` taps meets there.
+ * taps is a constant wherever this is inlined. */
 INLINE void NAME(sum_taps)(int taps, const view *v, int64_t rows, int64_t wide, const T *const *padded, int64_t pitch,
                            const T *y, T *sums) {
     NAME(vec) sum[NEIGHBOURS] = {{0}};
@@ -149,8 +149,8 @@ EACH_NEIGHBOUR(SUMS)
 static const NAME(sum_taps_of) NAME(sums_of_taps)[NEIGHBOURS] = {EACH_NEIGHBOUR(SUMS)};
 #undef SUMS
 
-/* Adds the products of one piece of y, rows x wide positions, to the sums of all taps, and y itself to the last one.
- * Where the piece is not of whole rows, it has one. */
+/* Adds the products of one piece of y, rows x wide positions, to the sums of all taps, and y to the last sum. A piece
+ * that does not consist of whole rows has one row. */
 static void NAME(add_piece)(const NAME(depth) * s, int64_t rows, int64_t wide, const T *padded, const T *y, T *sums) {
     const int64_t taps = s->v.taps, groups = ceil_div(taps, NEIGHBOURS);
     for (int64_t g = 0, t = 0; g < groups; g++) {
@@ -166,8 +166,8 @@ static void NAME(add_piece)(const NAME(depth) * s, int64_t rows, int64_t wide, c
     STORE(sums + taps * LANES, VEC(sums + taps * LANES) + total);
 }
 
-/* The sums of the weight's gradient, and of y, over a chunk of the images, for LANES channels: some positions, at most
- * POSITIONS, are summed before they join the rest. */
+/* The sums of the weight's gradient, and of y, over a chunk of the images, for LANES channels. At most POSITIONS
+ * positions are summed before their sum is added to the total. */
 static void NAME(depth_chunk)(const NAME(depth) * s, int64_t task, T *scratch) {
     const nr_conv_plan *p = s->p;
     const view *v = &s->v;
@@ -221,7 +221,7 @@ static void NAME(gather_depth)(const NAME(depth) * s) {
         }
 }
 
-/* The taps of all phases one after the other, in s->which and tap, their bounds, and the bands. */
+/* Computes the taps of all phases, one phase after the other, in s->which and tap, their bounds, and the bands. */
 static void NAME(depth_geometry)(NAME(depth) * s, bool back) {
     const nr_conv_plan *p = s->p;
     view *v = &s->v;

@@ -10,23 +10,24 @@
  * channels, and for each over its taps, in parts of `depth` products, each of which is summed by itself. Blocks of
  * channels: Georganas et al., "Anatomy of High-Performance Deep Learning Convolutions on SIMD Architectures" (2018). */
 
-/* Channels that are read where they lie in planes, as few as pictures have. */
+/* Up to this number of channels, such as those of pictures, x is read as planes, without an image. */
 #define PLANES 4
-/* Shares of the second cache, of which no more than MOST_CACHE was measured: of a packed weight that stays
- * there, and of a band of x beside it. */
+/* Shares of the second cache for a packed weight that stays there, and for a band of x. Only caches of up to MOST_CACHE
+ * were measured. */
 #define MOST_CACHE (1 << 20)
 #define NEAR_WEIGHT(cache) ((cache) / 8 * 3)
 #define NEAR_BAND(cache) ((cache) / 16 * 3)
-/* The same of a band for a part of a larger weight, which is read again for each band: not of too few rows. */
+/* The share of a band if only a part of a larger weight fits. The weight is then read again for each band, so a band
+ * has some rows at least. */
 #define FAR_BAND(cache) ((cache) / 2)
 #define FEWEST_ROWS 8
-/* Products of a sum that pay for turning planes into an image, and back. */
+/* From this number of products in a sum on, converting planes to an image and back pays. */
 #define ALONE_PRODUCTS 256
-/* Vectors of sums that are in the making at a time, at least. */
+/* The least number of vectors of sums that are computed at a time. */
 #define SUMS_WANTED 6
-/* Numbers from the first tap to the last, at most. */
+/* The largest distance, in numbers, from the first tap to the last. */
 #define LONGEST_REACH (1 << 28)
-/* Tiles of a row of an image whose rows follow each other without a halo. */
+/* The number of tiles in a row, for an image whose rows follow each other without a halo. */
 #define ROW_TILES 4
 
 typedef struct NAME(image_conv) {
@@ -49,8 +50,8 @@ typedef struct NAME(image_conv) {
     _Atomic int64_t next;
 } NAME(image_conv);
 
-/* A tile for k in [from, to). Sums begin with `start`, or with 0 if it is NULL. With each k, ahead_step more bytes of
- * what is read next, from `ahead` on, are fetched to the second cache. */
+/* A tile for k in [from, to). Sums begin with `start`, or with 0 if it is NULL. For each k, ahead_step bytes from
+ * `ahead` on, which are read next, are fetched to the second cache. */
 typedef struct NAME(image_tile) {
     int64_t from, to;
     const T *x, *weight, *start;
@@ -115,7 +116,7 @@ static const NAME(see_image_of) NAME(sees_image)[TILE_ROWS][3][TILE_VECTORS] = {
 #undef SEES
 #undef SEE
 
-/* What follows the sums of a row of a group of blocks. */
+/* The stages after the sums of a row of a group of blocks. */
 static void NAME(finish_row)(const NAME(image_conv) * s, int64_t sample, int64_t group, int64_t row, int64_t column,
                              int64_t columns) {
     for (int64_t b = group * TILE_VECTORS; b < least(s->y->blocks, (group + 1) * TILE_VECTORS); b++) {
@@ -132,9 +133,9 @@ static void NAME(finish_row)(const NAME(image_conv) * s, int64_t sample, int64_t
     }
 }
 
-/* The rows [first, end) of a group of blocks. The part of the weight for `depth` products is used for all of them; with
- * each tile a piece of the next part is fetched to the cache, so that no tile waits for memory. A row is cut into tiles
- * of like width. */
+/* The rows [first, end) of a group of blocks. The part of the weight for `depth` products is used for all of them. Each
+ * tile fetches a piece of the next part to the cache, so that no tile waits for memory. A row is divided into tiles of
+ * similar width. */
 static void NAME(see_rows)(const NAME(image_conv) * s, int64_t sample, int64_t group, int64_t first, int64_t end,
                            const T *x) {
     const int64_t vectors = least(TILE_VECTORS, s->y->blocks - group * TILE_VECTORS),
@@ -235,7 +236,7 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     s->group_tasks = weight <= NEAR_WEIGHT(cache) && s->rows * 2 >= PARTS_WANTED ? 1 : s->groups;
     s->band = s->group_tasks == 1 ? least(greatest(1, NEAR_BAND(cache) / row), ceil_div(s->rows, PARTS_WANTED))
                                   : ceil_div(s->rows, ceil_div(PARTS_WANTED, s->groups));
-    if (s->group_tasks > 1) { /* what a part of the sums reads and writes should stay in the second cache, too */
+    if (s->group_tasks > 1) { /* the memory that a part of the sums reads and writes should stay in the second cache, too */
         const int64_t near = row * least(s->depth, s->k) / s->k + s->columns * PANEL_COLS * (int64_t)sizeof(T);
         s->band = least(s->band, greatest(FEWEST_ROWS, FAR_BAND(cache) / near));
         s->by_band = s->flat && row * s->rows > FAR_BAND(cache);
@@ -245,7 +246,7 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
 
 /* ---- one channel to a group --------------------------------------------------------------------------- */
 
-/* SIDE x SIDE taps without dilation: what a column of x holds is loaded once for all of them. */
+/* SIDE x SIDE taps without dilation. A column of x is loaded once for all of them. */
 #define ABREAST 7
 INLINE void NAME(see_square)(int side, int step, const T *x, int64_t pitch, const T *weight, NAME(vec) start, T *y) {
     NAME(vec) sum[ABREAST];
@@ -316,7 +317,8 @@ static void NAME(depth_image_task)(void *context, int64_t task) {
 
 /* ---- the parts of a layer ------------------------------------------------------------------------------ */
 
-/* How the convolution sums: `depth` products at a time, and whether the bias, or a zero, is added at the end. */
+/* The order of the convolution's sums: `depth` products at a time, and whether the bias, or a zero, is added at the
+ * end. */
 static bool NAME(find_order)(const nr_call *call, int64_t *depth, bool *after) {
     const nr_conv_plan *p = call->plan;
     nr_matmul_plan plan;

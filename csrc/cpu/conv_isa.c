@@ -23,20 +23,22 @@
 #include "gemm_isa.h"
 #include "image.h"
 
-/* Multiply-adds below which a convolution stays in one thread; parts into which a large one should fall. */
+/* Below this number of multiply-adds a convolution runs in one thread; a large one is divided into at least this number
+ * of parts. */
 #define SERIAL_WORK 1e6
 #define PARTS_WANTED 8
-/* Products deeper than this are cut, less deep ones where panels are packed; padded rows and blocks of A should stay in
- * the second cache. */
+/* Products deeper than this are divided, and shallower ones where panels are packed; padded rows and blocks of A should
+ * stay in the second cache. */
 #define DEPTH 576
 #define PACKED_DEPTH (VECTOR == 64 ? 256 : 384)
-/* Channels of a side of the squares by which weights are transposed. */
+/* The side, in channels, of the squares by which weights are transposed. */
 #define SQUARE 16
-/* Packing a panel costs about what this many rows of A cost. */
+/* Packing a panel takes about the time of this number of rows of A. */
 #define PACKING_ROWS 6
 #define BAND_BYTES (96 * 1024)
 #define BLOCK_BYTES (160 * 1024)
-/* Taps side by side in the product for the weight: each needs a register for its address, and no more are free. */
+/* The taps that the product for the weight computes together. Each needs a register for its address, and no more are
+ * free. */
 #if TILE_ROWS < 6
 #define OUTER_ROWS 5
 #define EACH_OUTER_ROW(X) X(1) X(2) X(3) X(4) X(5)
@@ -44,7 +46,7 @@
 #define OUTER_ROWS 6
 #define EACH_OUTER_ROW(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #endif
-/* Positions that one panel of the transposed gradient holds, in the product for the weight. */
+/* The positions of one panel of the transposed gradient, in the product for the weight. */
 #define POSITIONS 256
 
 /* Depthwise convolutions: most taps, phases of an adjoint, bytes of a band and of a row of it, and positions side by
@@ -62,14 +64,15 @@
 #define SUMMED_ALONE 32
 #define ROUND_ELEMENTS (4 * 1024 * 1024)
 #define PASS_ELEMENTS (64 * 1024)
-/* Panels that are copied together; bytes between rows that meet in the same lines of the first cache. */
+/* The number of panels that are copied together, and the distance in bytes of rows that share lines of the first
+ * cache. */
 #define PANELS_TOGETHER 4
 #define BAD_STRIDE 1024
-/* Tiles that read images where they lie even if rows of these meet so. */
+/* Up to this number of tiles, images are read in place even if their rows share lines. */
 #define FEW_TILES 3
-/* Positions of an image up to which its product is transposed. */
+/* Up to this number of positions of an image, its product is transposed. */
 #define MOST_TRANSPOSED 64
-/* Unfolded products: positions up to which they are the faster ones, and channels of a task. */
+/* Up to this number of positions unfolded products are faster; the number of channels of a task. */
 #define MOST_FORWARD 100
 #define MOST_BACKWARD 256
 #define UNFOLDED_CHANNELS 64
@@ -79,21 +82,21 @@
 #define TRANSPOSED_PRODUCTS 256
 #define TRANSPOSED_BYTES ((int64_t)16 << 20)
 #define TRANSPOSED_PHASES 4
-/* The least numbers of channels, and of 2 x 2 tiles of y, for which Winograd's transforms pay off. */
+/* From these numbers of channels, and of 2 x 2 tiles of y, on, Winograd's transforms pay. */
 #define WINOGRAD_CHANNELS 32
 #define WINOGRAD_TILES 48
-/* A task has at least so many tiles, as it reads the whole weight; beyond that, its factors and sums fill no more than
- * this part of the second cache. */
+/* A task has at least WINOGRAD_TASK_TILES tiles, because it reads the whole weight. If it has more, its factors and
+ * sums fill at most this part of the second cache. */
 #define WINOGRAD_TASK_TILES 28
 #define WINOGRAD_TASK_BYTES(cache) ((cache) / 2)
 
 /* A source (channels, size) read by taps: grid position (i, j) and tap (r, c) meet at (i * step + r, j * step + c), or
- * at a zero outside. Padded rows hold the columns of one residue modulo step[1] after the other, so that
+ * at a zero outside. Padded rows have first all columns of one residue modulo step[1], then those of the next, so that
  * neighbours on the grid are neighbours in memory. */
 typedef struct view {
     int64_t channels, size[2];
     int64_t step[2], grid[2];
-    int64_t taps, low[2], span[2]; /* the taps' least row and column, and how many they reach over */
+    int64_t taps, low[2], span[2]; /* the first row and column of the taps, and the number of rows and columns that they span */
     int64_t block;                 /* channels copied at a time */
     int64_t rows;                  /* grid rows of a band */
     int64_t residue, pitch, plane; /* columns of one residue, elements of a padded row and of a padded channel */
@@ -106,7 +109,7 @@ static int64_t offset_of(const view *v, int64_t r, int64_t c) {
     return r * v->pitch + c % v->step[1] * v->residue + c / v->step[1];
 }
 
-/* Cuts the grid into bands of at most `rows` rows, alike in height. */
+/* Divides the grid into bands of at most `rows` rows, of similar height. */
 static void choose_band(view *v, int64_t rows, int64_t element, int64_t parts) {
     int64_t columns = (v->grid[1] - 1) * v->step[1] + v->span[1];
     v->residue = ceil_div(columns, v->step[1]);
@@ -213,16 +216,16 @@ static bool is_product(const nr_conv_plan *p) {
     return p->kernel[0] * p->kernel[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
 }
 
-/* Few positions, which would leave vectors empty, and a weight that is worth to be read but once. The fewer channels,
- * the more of the time goes to unfolding, and to adding what was unfolded. */
+/* Whether there are few positions, which would leave vectors empty, and a weight so large that it should be read only
+ * once. With fewer channels, unfolding and adding the unfolded gradients take a larger part of the time. */
 static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
     const int64_t all = p->batch * p->result[0] * p->result[1], k = p->in * p->kernel[0] * p->kernel[1];
     const int64_t channels = kind == NR_CONV_FORWARD ? 32 : kind == NR_CONV_WEIGHT ? 64 : 128;
     return k >= 256 && p->out >= channels && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
 }
 
-/* Whether a convolution of float32 goes by conv_winograd.h: there are channels and tiles enough to pay for turning x, y
- * and the weight into factors, and few tiles reach out of y. */
+/* Whether conv_winograd.h computes a convolution of float32: there are enough channels and tiles to pay for the factors
+ * of x, y and the weight, and few tiles extend beyond y. */
 static bool is_winograd(const nr_conv_plan *p) {
 #ifdef __wasm__ /* a page waits for each byte */
     return (void)p, false;

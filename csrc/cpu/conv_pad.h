@@ -4,12 +4,12 @@
  *                    d e f                  0 d e f 0                   0 e 0 | d f .     after the other
  *
  * So the elements that one tap reads at neighbouring positions are neighbours in memory, and edges need no special
- * case. The rows of a band of a few channels at a time are copied, never a whole input. By residues: a polyphase
- * decomposition (Vaidyanathan, "Multirate Systems and Filter Banks", 1993, chapter 4). */
+ * case. Only the rows of a band, of a few channels at a time, are copied, and never a whole input. By residues: a
+ * polyphase decomposition (Vaidyanathan, "Multirate Systems and Filter Banks", 1993, chapter 4). */
 
 #include "gemm_pack.h"
 
-/* NAME(pack_square) and NAME(pack) are long code, of which one copy is enough. wide: LANES or PANEL_COLS. */
+/* NAME(pack_square) and NAME(pack) are long, so these functions are not inlined. wide is LANES or PANEL_COLS. */
 static __attribute__((noinline)) void NAME(turn)(int64_t width, T *to, int64_t k, const T *from, int64_t lane) {
     NAME(pack_square)(width, to, k, from, lane);
 }
@@ -23,7 +23,7 @@ static __attribute__((noinline)) void NAME(turn_lanes)(int wide, T *to, int64_t 
 
 typedef INTEGER NAME(index) __attribute__((vector_size(VECTOR)));
 
-/* Which lanes of a vector, whose first is `at`, are below n and not negative. */
+/* A mask of the lanes of a vector, numbered from `at` on, whose number is in [0, n). */
 INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
     NAME(index) lane;
     for (int i = 0; i < LANES; i++) lane[i] = i;
@@ -58,7 +58,7 @@ INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitc
     }
 }
 
-/* n elements, every other one from `from` on, which a stride of 2 leaves. */
+/* Copies n elements, every other one from `from` on, for a stride of 2. */
 INLINE void NAME(every_other)(int64_t n, const T *from, T *to) {
 #define EVEN(lanes, d, i) 2 * (i)
     for (; n > 0; n -= LANES, from += 2 * LANES, to += LANES) {
