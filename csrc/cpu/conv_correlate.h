@@ -22,7 +22,7 @@ typedef struct NAME(correlation) {
     int64_t out_plane, out_row, out_column;
     bool packed;
     const int64_t *offset;     /* of each tap, in the padded rows */
-    const int64_t *tap_offset; /* for each tap of each channel of a block, its offset in the padded rows or in the panel */
+    const int64_t *tap_offset; /* offset of each tap of each channel of a block there, or in the panel */
     T *scratch;
     int64_t scratch_size, panel; /* for one worker, and for its panel */
     int64_t bands, items, tasks;

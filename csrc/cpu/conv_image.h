@@ -236,7 +236,7 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     s->group_tasks = weight <= NEAR_WEIGHT(cache) && s->rows * 2 >= PARTS_WANTED ? 1 : s->groups;
     s->band = s->group_tasks == 1 ? least(greatest(1, NEAR_BAND(cache) / row), ceil_div(s->rows, PARTS_WANTED))
                                   : ceil_div(s->rows, ceil_div(PARTS_WANTED, s->groups));
-    if (s->group_tasks > 1) { /* the memory that a part of the sums reads and writes should stay in the second cache, too */
+    if (s->group_tasks > 1) { /* memory that a part of the sums uses should stay in the second cache, too */
         const int64_t near = row * least(s->depth, s->k) / s->k + s->columns * PANEL_COLS * (int64_t)sizeof(T);
         s->band = least(s->band, greatest(FEWEST_ROWS, FAR_BAND(cache) / near));
         s->by_band = s->flat && row * s->rows > FAR_BAND(cache);

@@ -96,7 +96,7 @@
 typedef struct view {
     int64_t channels, size[2];
     int64_t step[2], grid[2];
-    int64_t taps, low[2], span[2]; /* the first row and column of the taps, and the number of rows and columns that they span */
+    int64_t taps, low[2], span[2]; /* first row and column of the taps, and how many they span */
     int64_t block;                 /* channels copied at a time */
     int64_t rows;                  /* grid rows of a band */
     int64_t residue, pitch, plane; /* columns of one residue, elements of a padded row and of a padded channel */

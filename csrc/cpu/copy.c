@@ -242,8 +242,8 @@ static void swap_dims(job *j, int32_t a, int32_t b) {
     }
 }
 
-/* Lets the source step forward along every dimension but the first of the destination: in which order rows are copied
- * does not matter. Where it steps back by one element, squares may then be turned. */
+/* Reverses dimensions, except the first of the destination, along which the source steps backward: the order in which
+ * rows are copied does not matter. Where the source steps back by one element, squares can then be transposed. */
 static void step_forward(job *j) {
     for (int32_t d = 1; d < j->ndim; d++)
         if (j->from_step[d] < 0) {

@@ -22,7 +22,7 @@
 
 #define BLOCKS NAME(blocks)
 
-/* The tile from packed panels; of whole ones every stride is a constant. */
+/* The tile from packed panels; for whole panels every stride is a constant. */
 static void NAME(tile_packed)(int64_t k, const T *a, const T *b, const char *next, int64_t next_step,
                               const TARGET *to) {
     if (to->rows == TILE_ROWS && to->cols > LANES)
@@ -143,7 +143,8 @@ static void NAME(add_rows)(const product *p, int64_t k, const T *a, const T *b, 
     }
 }
 
-/* One row of C. Long sums are those of blocks, as one that has grown large loses what is added to it. */
+/* One row of C. Long sums are divided into blocks, because a sum that has grown large loses the digits of small
+ * terms. */
 static void NAME(run_row)(const product *p) {
     const T *a = p->a, *b = p->b;
     T *restrict c = p->c;
@@ -197,8 +198,8 @@ INLINE void NAME(add_four)(int rows, const product *p, const T *a, const T *b, i
     }
 }
 
-/* A few rows of C, FEW_BYTES of each at a time, which stay in the first cache while rows of B pass by, four at a time:
- * B is read once, where it lies, in pieces that the prefetchers see. */
+/* A few rows of C, FEW_BYTES of each at a time, which stay in the first cache while rows of B are read, four at a time.
+ * B is read once, in place, in pieces that the prefetchers detect. */
 static void NAME(run_rows)(const product *p) {
     const int64_t most = FEW_BYTES / (int64_t)sizeof(T);
     for (int64_t from = 0; from < p->n; from += most) {
@@ -290,8 +291,8 @@ static int NAME(in_place)(const product *p) {
     return p->b_col == 1 && p->m <= (aligned ? 5 : 2) * TILE_ROWS;
 }
 
-/* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack: as many as fit
- * there, for short sums, so that rows of C are written in long pieces. */
+/* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack. For short sums
+ * it packs as many as fit there, so that rows of C are written in long pieces. */
 static void NAME(run_panel)(const product *p) {
     T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
     int64_t k_blocks = ceil_div(p->k, p->k_block), k_size = ceil_div(p->k, k_blocks);
@@ -452,16 +453,16 @@ static algorithm NAME(choose)(const product *p) {
     return BLOCKED;
 }
 
-/* The block of k of a panel. Few rows of A, and a B larger than the caches: smaller blocks and more panels at a time
- * (`group` of run_panel), so that rows of B are read in longer pieces. */
+/* The block of k of a panel. For few rows of A, and a B larger than the caches, blocks are smaller and more panels are
+ * taken at a time (`group` of run_panel), so that rows of B are read in longer pieces. */
 static int64_t NAME(panel_depth)(const product *p) {
     int far = p->b_col == 1 && p->m <= 4 * TILE_ROWS && p->n >= 8 * PANEL_COLS &&
               p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES;
     return far ? BLOCK_K / PACK_PANELS : BLOCK_K;
 }
 
-/* How many products are summed, in the order of k, before their sum is added to that of the ones before; 0: sums are of
- * another order. */
+/* The number of products that are summed, in the order of k, before their sum is added to the sum of earlier ones; 0 if
+ * sums have another order. */
 static int64_t NAME(depth)(const product *p) {
     const algorithm chosen = p->k && p->m > 1 ? NAME(choose)(p) : ROW;
     if (chosen != PANEL && chosen != BLOCKED) return 0;

@@ -17,7 +17,7 @@
 typedef uint16_t bf16_bits __attribute__((may_alias));
 typedef uint32_t bf16_both __attribute__((may_alias)); /* a pair */
 
-/* A pair (from[0], from[step]), the first one low. */
+/* The pair (from[0], from[step]); the first number is in the low half. */
 INLINE uint32_t bf16_pair(const bf16_bits *from, int64_t step, int64_t left) {
     return from[0] | (left > 1 ? (uint32_t)from[step] << 16 : 0);
 }
@@ -29,18 +29,18 @@ typedef bool bf16_block_of(const product *p, bool transposed, int64_t i0, int64_
 typedef struct bf16_kernel {
     bf16_block_of *block;
     bool (*transposes)(const product *p); /* or NULL: never */
-    int rows;                             /* blocks have a multiple of it, but for the last one */
+    int rows;                             /* all blocks but the last have a multiple of it */
     int row_fill, depth;                  /* packed rows are filled up to multiples of these, along k too */
     int sums; /* numbers of float32 for a multiple of rows, if all columns of a task are packed; 0: one panel is */
 } bf16_kernel;
 
 static int64_t filled_up(int64_t count, int64_t to) { return ceil_div(count, to) * to; }
 
-/* The rows of A, a multiple of `rows`, that are used together for each panel of columns. depth: k as it is filled up,
- * so that a kernel finds the number that its scratch memory was made for. */
+/* The number of rows of A, a multiple of `rows`, that are used together for each panel of columns. depth is k after
+ * filling up; scratch memory was allocated for the same number. */
 static int64_t bf16_lefts(int64_t depth, int rows) { return greatest(BF16_BYTES / (2 * rows * depth), 4) * rows; }
 
-/* The same for tiles. Short sums take less time than to write C, whose rows are then written in long pieces. */
+/* The same for tiles. Short sums take less time than writing C, whose rows are then written in long pieces. */
 #define SHORT_SUM 256
 static int64_t tile_lefts(int64_t depth) { return depth <= SHORT_SUM ? 8 * TILE_ROW : bf16_lefts(depth, 2 * TILE_ROW); }
 
@@ -53,21 +53,21 @@ INLINE void bf16_interleave(bf16_both *to, const bf16_bits *low, const bf16_bits
     *(pair_lanes *)to = __builtin_convertvector(x, pair_lanes) | __builtin_convertvector(y, pair_lanes) << 16;
 }
 
-/* An operand of gemm_bf16_tiles.h: numbers are `lane` apart across and `step` apart along k. */
+/* An operand of gemm_bf16_tiles.h: neighbouring lanes are `lane` numbers apart, neighbours along k `step` numbers. */
 typedef struct tile_operand {
     const bf16_bits *at;
     int64_t lane, step;
 } tile_operand;
 
-/* 16 lanes of the left operand: rows of a tile are `row` bytes apart, tiles `step` bytes; the last one, if k is not a
- * multiple of a tile's, is elsewhere. */
+/* 16 lanes of the left operand. Rows of a tile are `row` bytes apart, tiles `step` bytes. The last tile is elsewhere if
+ * k is not a multiple of a tile's. */
 typedef struct tile_panel {
     const char *at;
     int64_t row, step;
     const bf16_both *last;
 } tile_panel;
 
-/* What is done beside the tiles at each step of k: `each` pairs of rows of the next group are packed, from `from` until
+/* Work that runs beside the tiles at each step of k: `each` pairs of rows of the next group are packed, from `from` to
  * `end`, and lines of C and of the next lanes of the left operand are fetched. */
 typedef struct tile_ahead {
     const bf16_bits *from, *end;
@@ -79,7 +79,8 @@ typedef struct tile_ahead {
 
 #define ROWS_AHEAD 16  /* steps of k that a line is fetched before it is packed */
 #define GROUP_LANES 64 /* lanes of the right operand that are packed together: two lines of a row of B */
-/* Steps of 32 of k whose part of two panels stays in the first cache. Sums wait in memory between parts of k. */
+/* The number of steps of 32 of k whose part of two panels stays in the first cache. Sums are in memory between parts of
+ * k. */
 #define STEPS_AT_ONCE 16
 
 #if defined(__AVX512F__) && (defined(__clang__) || __GNUC__ >= 10)

@@ -143,10 +143,10 @@ BF16 static bool bf16_dots(const product *p, bool transposed, int64_t i0, int64_
     return true;
 }
 
-/* Columns of a row of C whose sums stay in the first cache while rows of B are added to them. */
+/* The number of columns of a row of C whose sums stay in the first cache while rows of B are added to them. */
 #define ROW_COLS 1024
 
-/* One row of C, where rows of B are contiguous: eight at a time, so that B is read in long pieces. */
+/* One row of C, for contiguous rows of B, which are read eight at a time, in long pieces. */
 BF16 static bool bf16_row(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0, int64_t j1,
                           void *scratch) {
     (void)transposed, (void)i0, (void)i1, (void)scratch;
@@ -227,8 +227,8 @@ static bool has_bf16_dots(void) {
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
 }
 
-/* Of AMD's processors alone: Intel's take two cycles for the instruction, so that float32, to which the operands are
- * widened, is twice as fast. */
+/* Only AMD's processors use this. Intel's take two cycles for the instruction, so that widening the operands to float32
+ * is twice as fast. */
 static bool has_fast_bf16_dots(void) {
     unsigned a, vendor[4] = {0};
     return __get_cpuid(0, &a, &vendor[0], &vendor[2], &vendor[1]) && memcmp(vendor, "AuthenticAMD", 12) == 0 &&

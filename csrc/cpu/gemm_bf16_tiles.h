@@ -4,13 +4,12 @@
  *   left (lanes, k)    panels of 16 lanes, of tiles of 32 of k: a row of a tile has 16 pairs (k, k + 1) of one lane
  *   right (k, lanes)   panels of 16 lanes, of tiles of 32 of k: a row of a tile has one pair of each of 16 lanes
  *
- * The left operand is A and its lanes are rows, or, `transposed`, it is B and its lanes are columns: C^T = B^T A^T
- * has the same sums. Lanes of the left operand that are contiguous along k are loaded where they lie, but for those
- * at the edges, which are filled up with zeros; others are packed once for a task. Two panels of the right operand
- * are packed right before their use. Four tiles of sums, 32 x 32 of C, stay in registers over all of k, and are
- * rounded to bfloat16 once: per step of k 4 tiles are loaded and 4 products added, in 64 cycles, which is as fast
- * as the first and the second cache together can be read. Meanwhile the vector units pack the next panels, and
- * lines of C come to the caches. */
+ * The left operand is A and its lanes are rows, or, `transposed`, it is B and its lanes are columns: C^T = B^T A^T has
+ * the same sums. Lanes of the left operand that are contiguous along k are loaded in place, except at the edges, which
+ * are filled up with zeros; others are packed once for a task. Two panels of the right operand are packed right before
+ * their use. Four tiles of sums, 32 x 32 of C, stay in registers over all of k, and are rounded to bfloat16 once: per
+ * step of k 4 tiles are loaded and 4 products added, in 64 cycles, which is as fast as the first and the second cache
+ * together can be read. Meanwhile the vector units pack the next panels, and lines of C come to the caches. */
 
 /* to[r][c]: the pair at from + r * row + 2 c * step, whose numbers are a step apart, for r < rows and 2 c
  * < count; a pair beyond has zeros. */
@@ -85,8 +84,8 @@ static void TILE_NAME(pack_panels)(bool left, bf16_both *to, int64_t panel, int6
                                  (int)least(TILE_ROW, lanes - h * TILE_ROW), (int)least(2 * TILE_ROW, k - p));
 }
 
-/* Adds `whole` steps of k, and the last one if that is apart, to 16 x 16 sums, or to one of them and one beside or
- * below it, or to all four; the first time they are 0. */
+/* Adds `whole` steps of k, and the last one if it is packed separately, to 16 x 16 sums, or to two neighbours, or to
+ * all four. Sums are 0 the first time. */
 TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool last, const tile_panel *a,
                                                const bf16_both *b, int64_t panel, bool tall, bool wide, bool add,
                                                tile_ahead *ahead, float *sums) {
@@ -171,8 +170,8 @@ static bool TILE_NAME(store_sums)(const float *sums, bf16_bits *c, int64_t c_row
     return any;
 }
 
-/* A panel of the left operand: `lanes` of it at `at`, k numbers each. What cannot be loaded where it lies, edges or
- * everything, is at `packed`, and is copied there first if `pack`. */
+/* A panel of the left operand: `lanes` lanes at `at`, k numbers each. The parts that cannot be loaded in place, edges
+ * or all, are at `packed`; with `pack` they are copied there first. */
 static tile_panel TILE_NAME(left_panel)(const tile_operand *x, const bf16_bits *at, int64_t k, int lanes,
                                         bf16_both *packed, bool pack) {
     const int64_t whole = k / (2 * TILE_ROW), inner = whole * 2 * TILE_ROW;
@@ -255,8 +254,9 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
     return special;
 }
 
-/* Whether the product is that of the transposed operands, by what is moved: a left operand that is contiguous along k
- * is not copied, a right one that is contiguous across is the cheapest to copy, and transposes cost most. */
+/* Whether to compute the product of the transposed operands. The cost of copies decides: a left operand that is
+ * contiguous along k is not copied, a right one that is contiguous across lanes is the cheapest to copy, and transposes
+ * cost most. */
 static bool TILE_NAME(transposes)(const product *p) {
     const double a = (double)p->m * (double)p->k, b = (double)p->n * (double)p->k, c = (double)p->m * (double)p->n;
     const double as_is = (p->a_col == 1 ? 0 : 4 * a) + (p->b_col == 1 ? b : 4 * b);

@@ -42,7 +42,7 @@
 #define UNROLL_MORE _Pragma("GCC unroll 32")
 #endif
 
-/* Keeps a vector that was loaded in a register: for two or three uses gcc would read it again for each. */
+/* Keeps a loaded vector in a register. For two or three uses gcc would load it again each time. */
 #if defined(__AVX512F__)
 #define LOADED(vector) __asm__("" : "+v"(vector))
 #elif defined(__AVX2__)
@@ -69,8 +69,8 @@
 /* Names that carry the type, in templates of each_dtype.h. */
 #define NAME OF_DTYPE
 
-/* The first `count` lanes of a vector, or all of them; the others are 0. PARTS_BY_MASKS: they cost what a vector
- * does. */
+/* The first `count` lanes of a vector, at most all; the others are 0. PARTS_BY_MASKS: a part takes the time of a whole
+ * vector. */
 #if defined(__AVX512F__)
 #define PARTS
 #define PARTS_BY_MASKS

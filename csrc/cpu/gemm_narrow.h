@@ -8,8 +8,8 @@
  *   of rows:      i  |    |    +----+           bytes a number, and written so.
  *                    +----+    C
  *
- * The blocked algorithm widens within its packing (gemm_pack_narrow.h) instead. Each sum has the order that the
- * product as a whole has in float32: blocks, and threads, do not change it. */
+ * The blocked algorithm widens while it packs (gemm_pack_narrow.h). Each sum has the order of the whole product in
+ * float32; blocks and threads do not change it. */
 
 #define NARROW_ROWS (9 * TILE_ROWS) /* of a block */
 #define NARROW_COLS 64
@@ -31,7 +31,7 @@ typedef struct narrow_job {
 
 INLINE int64_t whole_lines(int64_t numbers) { return ceil_div(numbers, 16) * 16; }
 
-/* From line to line of a widened block; no power of two, as lines would share sets of the cache. */
+/* The distance between lines of a widened block. It is no power of two, because lines would share sets of the cache. */
 INLINE int64_t narrow_pitch(int64_t length) { return length + 64 / (int64_t)sizeof(float); }
 
 /* Widens `lines` lines of `length` numbers each. */
@@ -42,7 +42,7 @@ static void widen_lines(const product *p, float *to, const uint16_t *from, int64
                  length);
 }
 
-/* A worker owns scratch memory and takes tasks while there are any. It keeps blocks that the next task uses too. */
+/* A worker has scratch memory and takes tasks while there are any. It keeps blocks that the next task uses too. */
 static void narrow_worker(void *context, int64_t worker) {
     narrow_job *job = context;
     float *const a = job->scratch + worker * job->size, *const b = a + job->a_size, *const c = b + job->b_size;
@@ -88,7 +88,8 @@ static void narrow_worker(void *context, int64_t worker) {
     }
 }
 
-/* Sets the blocks: B by those blocks of k in which the algorithm sums, and as many columns as a cache has room for. */
+/* Sets the blocks. A block of B has the k of the blocks in which the algorithm sums, and as many columns as fit into a
+ * cache. */
 static void choose_narrow_blocks(narrow_job *job, const product *p) {
     const bool first = job->chosen != PANEL && p->m <= 8;
     const int64_t bytes = first ? NARROW_FIRST : block_bytes();

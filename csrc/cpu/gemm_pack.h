@@ -123,8 +123,8 @@ INLINE void NAME(pack_square)(int64_t width, T *restrict to, int64_t k, const T 
     }
 }
 
-/* The same for fewer lanes, in a panel that is narrower than a vector and at least a vector deep: what a vector has
- * more than the panel is overwritten by the next one. */
+/* The same for fewer lanes, in a panel that is narrower than a vector and at least a vector deep. A vector writes
+ * beyond the panel; the next one overwrites these elements. */
 INLINE void NAME(pack_narrow)(int width, T *restrict to, int64_t k, const T *restrict from, int64_t lane, int lanes) {
     for (int64_t p = 0; p < k; p += LANES) {
         NAME(vec) row[LANES];

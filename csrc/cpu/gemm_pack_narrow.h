@@ -4,7 +4,7 @@
  * A piece of WIDE_K numbers along k by WIDE_PANELS panels is widened as it lies in memory, and packed from there while
  * it is in the first cache. */
 
-/* Whether operands are 16-bit floats, widened while packed, and C has a sum of other terms (gemm_narrow.h). */
+/* Whether operands are 16-bit floats, widened while packed, and C has sums of earlier terms (gemm_narrow.h). */
 #define WIDENS(p) (WIDENS_HALVES && sizeof(T) == sizeof(float) && (p)->widen)
 #define ADDS(p) (WIDENS_HALVES && sizeof(T) == sizeof(float) && (p)->add)
 #define WIDE_K 32     /* numbers along k that are widened at once */

@@ -7,8 +7,8 @@
  *       for blocks of k
  *         for tiles of the block
  *
- * Nothing of B is copied, and what is used of it lies in one piece. Tiles have about the same number of rows: 128 rows
- * are 2 tiles of 12 and 8 of 13, not 9 of 14 and one of 2. */
+ * B is not copied, and the part that is used is contiguous. Tiles have about the same number of rows: 128 rows are 2
+ * tiles of 12 and 8 of 13, not 9 of 14 and one of 2. */
 
 typedef struct NAME(packed_product) {
     const product *p;
@@ -76,7 +76,8 @@ static void NAME(packed_worker)(void *context, int64_t worker) {
  *   B (k, n), LANES 4:   a b c d | e f ..      panel 0: a b c d  i j k l ..      sum[0] += x[0] (a b c d),
  *                        i j k l | m n ..                                        sum[1] += x[1] (i j k l) .. */
 
-/* The columns of whole groups of four. The others are sums in another order, computed from the weight itself. */
+/* The number of columns in whole groups of four. Other columns have sums of another order, computed from the weight
+ * itself. */
 INLINE int64_t NAME(grouped)(const product *p) { return p->n / 4 * 4; }
 
 INLINE int64_t NAME(whole_depth)(const product *p) { return ceil_div(p->k, LANES) * LANES; }
@@ -94,7 +95,7 @@ static void NAME(pack_columns)(const product *p, int64_t n, int width, int apart
         }
 }
 
-/* Writes a vector of sums to columns [j, n) of C at c, behind the bias, or adds it to them. */
+/* Writes a vector of sums, added to the bias, to columns [j, n) of C at c, or adds it to them. */
 INLINE void NAME(put)(const product *p, T *c, int64_t j, int64_t n, NAME(vec) total, bool add) {
     const int count = (int)least(LANES, n - j);
     const T *more = add ? c + j : NAME(bias_at)(p, j);
@@ -159,7 +160,7 @@ static int32_t NAME(run_packed_row)(const product *p, const T *packed, bool back
     return NORCH_OK;
 }
 
-/* Whether a call is one row of dot products, with columns enough for a panel. */
+/* Whether a call is one row of dot products, with enough columns for a panel. */
 static bool NAME(is_row)(const product *p) {
     return p->m == 1 && p->bias_step == 1 && p->n >= LANES && p->k && NAME(choose)(p) == DOT;
 }
@@ -253,8 +254,8 @@ static int32_t NAME(run_packed_dots)(const product *p, const T *packed, bool bac
     return NORCH_OK;
 }
 
-/* Whether a call has several rows of dot products, and columns enough for a tile. Alone, a row and a column have sums
- * in another order. With fewer registers than AVX-512 has it is not faster. */
+/* Whether a call has several rows of dot products, and enough columns for a tile. A single row or column has sums of
+ * another order. With fewer registers than AVX-512 has, packing is not faster. */
 static bool NAME(is_dots)(const product *p) {
     if (VECTOR < 64 || p->m < 2 || p->n < LANES || (p->n % 4 && p->m % DOT_ROWS == 1)) return false;
     return p->k && NAME(choose)(p) == DOT;
@@ -262,9 +263,9 @@ static bool NAME(is_dots)(const product *p) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------ */
 
-/* Numbers of the packed right operand of a call; 0: the product runs as it is. Dot products of several rows have a
- * vector more than any other product, for packed.c to tell them apart. A few rows of A read the weight where it lies.
- * Rows of A that are longer than the cache would be read from memory for each panel. */
+/* The size, in numbers, of the packed right operand of a call; 0 if the product runs without packing. Dot products of
+ * several rows have a vector more than any other product, by which packed.c recognizes them. A few rows of A read the
+ * weight in place. Rows of A that are longer than the cache would be read from memory for each panel. */
 static int64_t NAME(packed_numbers)(const nr_call *call) {
     const nr_matmul_plan *plan = call->plan;
     product p;

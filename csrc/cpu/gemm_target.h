@@ -16,6 +16,6 @@ typedef struct TARGET {
 typedef void (*NAME(tile_of))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,
                               const TARGET *to);
 
-/* By the number of rows less one, and whether the tile has two vectors of columns. */
+/* Indexed by the number of rows minus one, and whether the tile has two vectors of columns. */
 #define TILES_OF_ROWS NAME(NR_ISA(nr_tiles))
 extern const NAME(tile_of) TILES_OF_ROWS[TILE_ROWS][TILE_VECTORS];

@@ -10,12 +10,12 @@
  *                 +-+                  +--------+--------+           which depend on none of their neighbours
  *
  * The sums, 28 registers of 32 with AVX-512 and 12 of 16 with AVX2, hide the latency of the additions: two units with a
- * latency of 4 cycles need 8 sums at least. At the edges, fewer rows have tiles of their own, and fewer columns are
- * stored in part: right from the registers where stores take masks, through memory elsewhere. */
+ * latency of 4 cycles need 8 sums at least. At the edges there are tiles for fewer rows, and a part of the columns is
+ * stored: directly from the registers if stores take masks, through memory otherwise. */
 
 #include "gemm_target.h"
 
-/* Steps of k that pay for prefetching every line of C. */
+/* From this number of steps of k on, prefetching every line of C pays. */
 #define PREFETCH_DEPTH 128
 
 #ifndef PARTS_BY_MASKS
@@ -35,8 +35,8 @@ static __attribute__((noinline)) void NAME(store_edge)(const T *sums, int width,
 #endif
 
 /* rows x (vectors * LANES) of C: k rank-1 updates kept in registers. `rows` and `vectors` are constants wherever this
- * is inlined. B's rows are contiguous and readable to the tile's full width. What is used after this tile, from `next`
- * on (or NULL), comes to the second cache meanwhile, `next_step` bytes for each k. */
+ * is inlined. B's rows are contiguous and readable to the tile's full width. For each k, next_step bytes from `next` on
+ * (or NULL), which are used after this tile, are fetched to the second cache. */
 INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b,
                        int64_t b_row, const char *next, int64_t next_step, const TARGET *to) {
     NAME(vec) sum[TILE_ROWS][TILE_VECTORS];

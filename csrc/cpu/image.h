@@ -1,5 +1,5 @@
-/* image: what the parts of a layer (families/layer.h) share on the CPU: layer_isa.c,
- * conv_isa.c and batch_norm_isa.c. */
+/* image: types and functions that the parts of a layer (families/layer.h) share on the CPU: layer_isa.c, conv_isa.c and
+ * batch_norm_isa.c. */
 #ifndef NR_CPU_IMAGE_H
 #define NR_CPU_IMAGE_H
 
@@ -9,8 +9,9 @@
 #include "../families/layer.h"
 #include "cpu.h"
 
-/* A layer as it runs. from: what the first stage is applied to; NULL: to y. padded: channels of all blocks of y; bias:
- * of so many, or NULL; norm: of each stage that is a batch normalisation the mean, scale and shift of so many. */
+/* A layer during its run. from is the input of the first stage (NULL: y). padded is the number of channels of all
+ * blocks of y; bias has one number for each, or is NULL; norm has, for each stage that is a batch normalization, the
+ * mean, scale and shift of each. */
 typedef struct nr_layer_run {
     const nr_layer *layer;
     const nr_image *from;
@@ -28,7 +29,7 @@ bool NR_ISA(nr_conv_pays_alone)(const nr_call *call);
 int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call);
 void NR_ISA(nr_conv_pack)(const nr_call *call, float *to);
 int32_t NR_ISA(nr_conv_layer)(const nr_layer_run *run);
-/* (x - mean) scale + shift is the batch normalisation of evaluation. */
+/* (x - mean) scale + shift is batch normalization in eval mode. */
 void NR_ISA(nr_batch_norm_affine)(const nr_batch_norm_plan *p, float *mean, float *scale, float *shift);
 #endif
 

@@ -29,7 +29,7 @@
 #define SIZE 8
 #include "index_moves.h"
 
-/* Runs n elements of the innermost loop from these three addresses on; false where an index is out of range. */
+/* Runs n elements of the innermost loop, from these three addresses on. False if an index is out of range. */
 typedef bool (*row_kernel)(const nr_index_plan *plan, char *dense, const char *index, int64_t index_step, char *target,
                            int64_t n);
 
@@ -40,8 +40,9 @@ typedef bool (*row_kernel)(const nr_index_plan *plan, char *dense, const char *i
 #define WANTED(kind, bits) true
 #include "each_dtype.h"
 
-/* Copies n indices, after wrapping negative ones; returns whether all are in range. Ors sign bits instead of branching
- * for each element. Reads each index once, so that another thread cannot change it after the check. */
+/* Copies n indices, with negative ones wrapped, and returns whether all are in range. It combines sign bits by or
+ * instead of branching for each element, and reads each index once, so that another thread cannot change it after the
+ * check. */
 static __attribute__((noinline)) bool checked(const nr_index_plan *plan, int64_t *to, const char *index, int64_t step,
                                               int64_t n) {
     const int64_t below = plan->axis_size, wrap = plan->wraps ? below : 0, *from = (const int64_t *)index;
@@ -187,8 +188,8 @@ int32_t nr_run_index(const nr_call *call) {
     j.wraps = call->op == NR_GATHER && plan->wraps && !plan->is_offset && !plan->checked;
     int64_t wanted = nr_threads() == 1 ? 1 : (nest->numel + CHUNK - 1) / CHUNK, parts = 1;
     if (writing && wanted > CUTS) wanted = CUTS;
-    /* Cuts the outermost loop that is long enough, or the longest. The innermost loop of a scatter counts as 64 times
-     * shorter: short rows cost more than threads gain. */
+    /* Divides the outermost loop that is long enough, or the longest. The innermost loop of a scatter counts as 64
+     * times shorter, because short rows cost more than threads gain. */
     for (int32_t d = nest->ndim - 1; d >= 0 && parts < wanted; d--) {
         int64_t most = nest->size[d];
         if (writing && nest->stride[2][d] == 0) continue;

@@ -217,7 +217,7 @@ INLINE const void *row_of(const job *s, int64_t row, int64_t column) {
     return s->x + (row * s->step + column) * kernel->size;
 }
 
-/* A number that is added to a float rounds it to an integer, which is in its last bits then. */
+/* Adding this number to a float rounds the float to an integer, which is then in the last bits. */
 #define ROUNDER 0x1.8p23f
 
 static void quantize_row(const job *s, int64_t row) {
@@ -263,7 +263,7 @@ INLINE four_floats load_floats(const float *from, int64_t step, int cols) {
     return x;
 }
 
-/* Adds a part of rows x cols sums to y; `none` are those of a row of zeros. */
+/* Adds a part of rows x cols sums to y; `none` are the sums of a row of zeros. */
 INLINE void store(int cols, const job *s, int64_t part, int64_t i, int rows, int64_t j, const four_ints *sums,
                   four_ints none, four_floats scale) {
     const nr_quantized_plan *p = s->plan;

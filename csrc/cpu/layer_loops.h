@@ -5,7 +5,8 @@
 
 /* ---- calls that are no convolutions --------------------------------------------------------------------- */
 
-/* Columns to which stages are applied at a time if no image has a halo, so that rows follow each other. */
+/* The number of columns to which stages are applied at a time if no image has a halo, so that rows follow each
+ * other. */
 #define MAPPED 128
 
 static void NAME(map_block)(void *context, int64_t task) {

@@ -1,5 +1,5 @@
 /* matmul_isa: the CPU's matrix products, built once per instruction set (and with -ffp-contract=fast, so that a * b + c
- * becomes one fma where there is one). Shapes and dtypes were settled by ops/matmul.c.
+ * becomes one fma where there is one). ops/matmul.c has checked shapes and dtypes.
  *
  * This file has the block sizes and the loop over the batch. gemm.h has the algorithms for floats, gemm_packed.h those
  * of recordings, matmul_integer.h those for integers; bfloat16 uses gemm_bf16.h if the processor has instructions for
@@ -16,19 +16,19 @@
 #include "gemm_isa.h"
 #include "pointwise.h"
 
-/* Multiply-adds below which a product stays in one thread, and those worth a chunk of their own. */
+/* Below SERIAL_WORK multiply-adds a product runs in one thread; a chunk has at least the other number. */
 #define SERIAL_WORK 1e6
 #define CHUNK_WORK 5e5
-/* Multiply-adds of a row that takes less time than to decide how to run it. */
+/* A row of fewer multiply-adds takes less time than the choice of an algorithm. */
 #define ALONE 4096
 
 /* BLOCK_K x one panel of B fits the first cache, BLOCK_K x BLOCK_N of B a share of the third. */
 #define BLOCK_K (VECTOR == 64 ? 256 : 384)
 #define BLOCK_N 2048
-/* Panels that are packed together, whose rows are lines that follow each other, for the prefetchers. */
+/* The number of panels that are packed together: their rows are consecutive cache lines, which prefetchers detect. */
 #define PACK_PANELS (VECTOR == 32 ? 8 : 4)
-/* Bytes along k up to which writing C takes so much of the time that A is read where it lies, and C written in long
- * pieces. Numbers of A that lie apart are read again for some panels at a time. */
+/* Up to this number of bytes along k, writing C takes most of the time; A is read in place, and C is written in long
+ * pieces. Numbers of A that are not contiguous are read again for some panels at a time. */
 #define SHORT_BYTES(a_col) ((a_col) == 1 ? 256 : 64)
 /* Up to which A is read where it lies: tiles of rows, more where a large second cache holds them, and panels of
  * columns, which are narrower with AVX2. Numbers of A that lie apart are read again for each panel, so that there are
@@ -54,8 +54,8 @@ static int64_t deepest_block(int64_t element) {
 }
 static int64_t block_bytes(void) { return greatest(192 * 1024, least(512 * 1024, nr_second_cache() / 2)); }
 
-/* Whether 16-bit floats are widened here (gemm_narrow.h); for pages ops/matmul.c does it, as their library has a limit
- * of bytes. */
+/* Whether 16-bit floats are widened here (gemm_narrow.h). In WebAssembly, where the library must be small, ops/matmul.c
+ * does it. */
 #if defined(__wasm__)
 #define WIDENS_HALVES 0
 #else
@@ -188,7 +188,7 @@ int32_t NR_ISA(nr_packed_product)(const nr_layer *layer) { return run_packed_flo
 /* Rows of a tile of C, and rows of B that are packed at once: they fit the first cache. */
 #define INTEGER_ROWS (VECTOR == 64 ? 8 : 4)
 #define INTEGER_K 256
-/* What is around the tile: for pages it is short rather than quick, as their library has a limit of bytes. */
+/* The code around the tile is short rather than fast in WebAssembly, where the library must be small. */
 #if defined(__wasm__)
 #define AROUND_TILE __attribute__((minsize, noinline))
 #else

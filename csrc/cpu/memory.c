@@ -23,7 +23,7 @@
 #define SMALLEST 64
 #define ALIGNMENT 64
 #define DOUBTED \
-    ((size_t)64 << 20) /* from so many bytes the limit is queried, which takes less time than to fill them */
+    ((size_t)64 << 20) /* from this number of bytes on the limit is queried, which takes less time than filling them */
 
 typedef struct block {
     struct block *next;
@@ -39,7 +39,7 @@ static struct {
 } memory = {.limit = CACHE_LIMIT};
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Counts n bytes more in use, fresh from the system or out of a list. The lock is held. */
+/* Counts n more bytes in use, new from the system or from a list. The lock is held. */
 static void note_use(size_t n, bool fresh) {
     memory.used += (int64_t)n;
     memory.fresh += fresh;
@@ -48,7 +48,7 @@ static void note_use(size_t n, bool fresh) {
     memory.most_reserved = greatest(memory.most_reserved, memory.used + memory.cached);
 }
 
-/* n new bytes from the system, of which `wanted` will be used. */
+/* Allocates n bytes from the system, of which `wanted` will be used. */
 static void *from_system(size_t n, size_t wanted) {
     if (wanted >= DOUBTED && wanted > (uint64_t)nr_memory_limit("")) return NULL;
     void *found = nr_aligned(ALIGNMENT, n);

@@ -1,6 +1,5 @@
-/* meta: the device "meta", whose tensors have no memory. ops/ infers shapes, strides and dtypes before
- * it dispatches, so that a call of this backend does nothing. It has the tables of the CPU's backend:
- * what that refuses, this does too. */
+/* meta: the device "meta", whose tensors have no memory. ops/ infers shapes, strides and dtypes before it dispatches,
+ * so that a call of this backend does nothing. It has the tables of the CPU's backend, and refuses the same calls. */
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -61,7 +61,7 @@ static void write_chunk(void *context, int64_t chunk) {
         left /= plan->size[d];
     }
     while (position < end) {
-        int64_t n = plan->size[last] - at[last]; /* what is left of this row, of the chunk, of a block */
+        int64_t n = plan->size[last] - at[last]; /* the rest of this row, of the chunk, of a block */
         if (n > end - position) n = end - position;
         if (n > BLOCK) n = BLOCK;
         const int64_t count = find(plan->truth + position, n, found);

@@ -62,12 +62,12 @@ INLINE void NAME(deviations)(const T *restrict x, const int64_t n, const T mean,
     }
 }
 
-/* h[i] = (x[i] - mean) * scale + shift: shift is what rounding the mean leaves, a part of the deviation far from 0. */
+/* h[i] = (x[i] - mean) * scale + shift. shift corrects the rounding of the mean, which matters far from 0. */
 typedef struct NAME(moments) {
     T mean, scale, shift;
 } NAME(moments);
 
-/* Those of a row whose squares T does not hold, or not to all its digits. */
+/* The statistics of a row whose squares overflow T, or lose digits in it. */
 static void NAME(find_wide_moments)(const nr_normalize_plan *p, const T *restrict x, NAME(moments) *restrict m) {
     double mean = 0, squares = 0;
     for (int64_t i = 0; i < p->n && p->centered; i++) mean += (double)x[i];
@@ -79,8 +79,8 @@ static void NAME(find_wide_moments)(const nr_normalize_plan *p, const T *restric
     m->shift = (T)(((double)m->mean - mean) * scale);
 }
 
-/* Those of some rows, AT_ONCE at most. A step is done for all of them before the next: those of one row wait for one
- * another. */
+/* The statistics of at most AT_ONCE rows. Each step runs for all rows before the next step, because the steps of one
+ * row depend on each other. */
 static inline void NAME(find_moments)(const nr_normalize_plan *p, const T *restrict rows, int64_t count,
                                       NAME(moments) *restrict m) {
     double apart[AT_ONCE], squares[AT_ONCE];

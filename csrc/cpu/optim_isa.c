@@ -15,8 +15,8 @@
 
 typedef void step_loop(const nr_optim_plan *plan, const nr_optim_item *item, int64_t from, int64_t to, int has);
 
-/* A copy of the loop for each set of state tensors, so that whether one is there is a constant in it. The first
- * `needed` of `count` are always there. */
+/* A copy of the loop for each set of state tensors, in which the presence of each is a constant. The first `needed` of
+ * `count` are always present. */
 INLINE void specialized(step_loop *step, int needed, int count, const nr_optim_plan *plan, const nr_optim_item *item,
                         int64_t from, int64_t to) {
     const bool a = needed > 0 || (count > 0 && item->state[0]), b = needed > 1 || (count > 1 && item->state[1]);
