@@ -1,5 +1,5 @@
-/* backend: the table of functions that a device provides, which is all that the library knows of it. device.h adds what
- * only devices of plugins need.
+/* backend: the table of functions that a device provides, its whole interface to the library. device.h adds the
+ * functions that only devices of plugins need.
  *
  * A runner gets a complete, checked call. It fails only if memory or a kernel is missing, or if the device fails. On a
  * device other than the CPU the call may still be running when its runner returns. */

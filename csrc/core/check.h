@@ -5,7 +5,7 @@
 
 #include "tensor.h"
 
-/* Not NULL, and with a storage. */
+/* x is not NULL, and has a storage. */
 int32_t nr_check_tensor(const char *op, const norch_tensor *x);
 /* The same, and not complex; nr_refuse_complex() sets the error. */
 int32_t nr_check_real(const char *op, const norch_tensor *x);

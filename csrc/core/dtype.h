@@ -10,7 +10,7 @@ typedef struct nr_dtype_row {
     const char *name;
     int32_t size;
     char kind;     /* 'b', 'u', 'i', 'f' or 'c' */
-    int8_t wide;   /* the dtype that it is computed in: itself, unless it is narrow */
+    int8_t wide;   /* the dtype in which it is computed: itself, unless it is narrow */
     int8_t digits; /* see dtypes.def */
     int8_t part;   /* the dtype of the parts of a complex dtype; of others the dtype itself */
 } nr_dtype_row;

@@ -12,8 +12,8 @@ void nr_free(void *memory);
 /* Makes room for one more element of `size` bytes in an array: array is a pointer to the pointer to its first element.
  * False: out of memory, and nothing is changed. */
 bool nr_grow(void *array, int64_t count, int64_t *capacity, size_t size);
-/* Rounds n up to its size class, of which there are four a power of two from `smallest`, itself one, on; returns the
- * number of the class. */
+/* Rounds n up to its size class and returns the number of the class. Between powers of two there are four classes, from
+ * `smallest` on, which is a power of two. */
 static inline int nr_size_class(size_t *n, size_t smallest) {
     const size_t wanted = *n < smallest ? smallest : *n;
     const int power = 63 - __builtin_clzll((unsigned long long)wanted); /* 2^power <= wanted */

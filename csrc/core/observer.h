@@ -24,17 +24,17 @@ struct nr_observer {
     void (*passed)(nr_observer *self, norch_tensor *x);
     /* The host has written all elements of a new tensor. */
     int32_t (*host_wrote)(nr_observer *self, const norch_tensor *x);
-    /* Something happens that the observer cannot follow: a failure stops the operation. */
+    /* An operation is about to run that the observer cannot follow; a failure stops it. */
     int32_t (*refuse)(nr_observer *self, const char *event);
 };
 
 /* The number of observers. While it is 0, as in most programs, nr_observing() need not look up one of the thread. */
 extern int32_t nr_observers;
-/* The observer of this thread, or else that of all. */
+/* The observer of this thread, or else the one of all threads. */
 nr_observer *nr_observer_here(void);
-/* The observer of this thread; NULL: none from now on. */
+/* Sets the observer of this thread; NULL ends it. */
 void nr_observe(nr_observer *observer);
-/* The observer of all threads that have none of their own; NULL: none from now on. */
+/* Sets the observer of all threads that have set none; NULL ends it. */
 void nr_observe_all(nr_observer *observer);
 
 static inline nr_observer *nr_observing(void) { return __builtin_expect(nr_observers, 0) ? nr_observer_here() : 0; }

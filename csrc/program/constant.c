@@ -5,7 +5,7 @@
 #include "plans.h"
 #include "program.h"
 
-#define MOST_BYTES 64 /* of a result, which gets memory of its own; one in the arena has as much */
+#define MOST_BYTES 64 /* of a result, which is allocated separately */
 
 /* The constant memory that a use reads; NULL: it is not constant. */
 static char *constant_of(const nr_program *program, const nr_use *use) {
@@ -15,7 +15,7 @@ static char *constant_of(const nr_program *program, const nr_use *use) {
     return block->kind == NR_EXTERNAL && block->is_number && !block->written ? block->data : NULL;
 }
 
-/* Makes a scalar that is constant part of the plan: it was converted when the call was recorded. */
+/* Makes a constant scalar part of the plan. It was converted when the call was recorded. */
 static void keep_numbers(const nr_program *program, nr_step *step) {
     const nr_plan *plan = step->call.plan;
     for (int64_t u = step->first_use; u < step->first_use + step->uses; u++)

@@ -36,7 +36,7 @@
 
 /* ---- accesses ------------------------------------------------------------------------------------------ */
 
-/* Whether an access may have an element in several iterations of the loops from `from` on. It has not if, sorted by
+/* Whether an access may have an element in several iterations of the loops from `from` on. It cannot if, sorted by
  * size, each stride exceeds the extent of all smaller ones. */
 static bool repeats(const access *a, int32_t from, int32_t ndim, const int64_t *size) {
     int64_t extent = a->size;
@@ -158,7 +158,7 @@ static bool meets(const search *s, const member *m, bool written) {
     return false;
 }
 
-/* Makes the loops of a call those of the chain, and gives it its role. */
+/* Changes the loops of a call to those of the chain, and sets its role. */
 static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
     const int64_t all = nr_product(s->ndim, s->size), row = nr_product(s->inner, s->size), its = nr_product(ndim, size);
     if (m->role == NR_INTO_ONE) {

@@ -11,7 +11,7 @@
 #define NUMBER (-2)     /* access.place of a scalar in the plan */
 #define ABSOLUTE (-1)   /* access.place of memory that is not the program's own: offset is the address */
 
-/* The elements of an operand: place is a block, NUMBER or ABSOLUTE; offset and strides say where in it. */
+/* The elements of an operand. place is a block, NUMBER or ABSOLUTE; offset and strides locate the elements in it. */
 typedef struct access {
     int32_t place;
     int64_t offset, size;
@@ -20,7 +20,7 @@ typedef struct access {
 } access;
 
 typedef struct member {
-    int64_t step, group; /* members of one group share memory */
+    int64_t step, group; /* members of a group share memory */
     nr_chain_role role;
     int32_t operands;
     access operand[NR_MAX_OPERANDS];
@@ -46,7 +46,7 @@ int64_t nr_product(int32_t ndim, const int64_t *size);
 /* Merges those of the loops [from, to) that every operand in memory steps through with one stride, and returns the new
  * `to`. in_buffer[i][o]: operand o of member i is not in memory. */
 int32_t nr_merge_loops(search *s, int32_t from, int32_t to, const bool (*in_buffer)[NR_MAX_OPERANDS]);
-/* The chain of the members that the search has found; NULL if they run one by one. */
+/* The chain of the members that the search has found, or NULL if they run one by one. */
 nr_chain *nr_chain_make(search *s);
 
 #endif

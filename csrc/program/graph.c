@@ -20,7 +20,7 @@
 #include "plans.h"
 #include "program.h"
 
-#define SHORTEST 3      /* calls: fewer are as fast without a graph */
+#define SHORTEST 3      /* fewer calls are as fast without a graph */
 #define SMALL (1 << 20) /* bytes of an argument that take the time of a launch or two to copy */
 
 /* ---- segments ------------------------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ static const void **slot_of(const nr_step *step) {
     return step->call.family == NR_OPTIM ? &((nr_optim_plan *)plan)->slot : NULL;
 }
 
-/* Whether a call makes the same launches in each run, and never waits for the device. */
+/* Whether a call has the same launches in each run, and never waits for the device. */
 static bool is_fixed(const nr_program *program, const nr_step *step) {
     if (step->dead) return true;
     const nr_call *call = &step->call;
@@ -81,8 +81,8 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments, in
 
 /* ---- copies before a run ----------------------------------------------------------------------------------- */
 
-/* Marks the arguments that can be copied: small ones whose memory no call writes, and which begin where a copy would:
- * see NR_ALIGNMENT. */
+/* Marks the arguments that can be copied: small ones that no call writes, with the alignment of a copy
+ * (NR_ALIGNMENT). */
 static void mark_copied(nr_program *program, bool wanted) {
     for (int32_t a = 0; a < program->argument_count; a++) {
         nr_argument *one = &program->arguments[a];

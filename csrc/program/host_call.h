@@ -11,7 +11,7 @@
 /* The memory of a tensor that the call reads, or (written) reads and writes. */
 NR_PLAN(nr_host_memory, OUT_IF(p->written, void *, data), NUM(int64_t, bytes), NUM(bool, written));
 
-/* callable: what run() calls; kept alive elsewhere as long as the plan. what: a hash that is
+/* callable: the function that run() calls. Another object keeps it alive as long as the plan. what: a hash that is
  * equal for calls that do the same. */
 typedef struct nr_host_call_plan nr_host_call_plan;
 NR_PLAN(nr_host_call_plan, OTHER(int32_t (*)(const nr_host_call_plan *), run), OTHER(void *, callable),

@@ -1,4 +1,5 @@
-/* layers: what the calls of a program use once some of them are layers (lower.c), and the run of a layer. */
+/* layers: the memory that the calls of a program use after some of them became layers (lower.c), and the run of a
+ * layer. */
 #include <string.h>
 
 #include "../core/error.h"
@@ -17,7 +18,7 @@ static void list_image(lowering *l, nr_step *step, const nr_image *image, int64_
     list_use(l->program, step, (nr_use){(void **)(uintptr_t)&image->data, 0, block, block, written});
 }
 
-/* What a call reads of memory that is no image; from: the call as it was recorded. */
+/* The memory, other than images, that a call reads. from is the call as it was recorded. */
 static void list_reads(lowering *l, nr_step *step, const nr_step *from, const nr_use *old) {
     for (int64_t u = from->first_use; u < from->first_use + from->uses; u++) {
         const value *v = l->of_use[u] < 0 ? NULL : &l->values[l->of_use[u]];
@@ -25,7 +26,7 @@ static void list_reads(lowering *l, nr_step *step, const nr_step *from, const nr
     }
 }
 
-/* The uses of call s as it runs now. */
+/* The uses of call s in its present form. */
 static void list_uses(lowering *l, int64_t s, const nr_step *recorded, const nr_use *old, int64_t first) {
     nr_step *step = &l->program->steps[s];
     const nr_lowered *lowered = step->lowered;

@@ -21,14 +21,14 @@ bool nr_in_arena(const nr_block *block) {
            !block->in_buffer;
 }
 
-/* Marks all of a block as needed by later calls. */
+/* Marks the whole block as needed by later calls. */
 static void mark_awaited(nr_block *block) {
     block->awaited = true;
     block->over_from = block->over_to = 0;
 }
 
-/* Notes a range that a call overwrites. When the ranges make up the whole block, earlier stores to it are dead. Of
- * ranges that do not touch, which are rare, only the larger is kept. */
+/* Records a range that a call overwrites. When the ranges cover the whole block, earlier stores to it are dead. If two
+ * ranges do not touch, which is rare, only the larger is kept. */
 static void note_overwritten(nr_block *block, int64_t from, int64_t bytes) {
     const int64_t to = from + bytes;
     if (from <= block->over_to && to >= block->over_from) {
@@ -41,8 +41,8 @@ static void note_overwritten(nr_block *block, int64_t from, int64_t bytes) {
     if (block->over_from == 0 && block->over_to == (int64_t)block->bytes) block->awaited = false;
 }
 
-/* Updates what earlier calls must provide, for a call that is not dead. External storages always count as needed: they
- * may overlap one another, and show how far a failed run came. */
+/* Adds the memory that a call reads, if it is not dead, to the memory that earlier calls must provide. External
+ * storages always count as needed: they may overlap, and after a failed run they show which calls ran. */
 static void note_uses(nr_program *program, const nr_step *step) {
     const nr_use *uses = program->uses + step->first_use;
     const int64_t dense = nr_plan_dense_bytes(&step->call);
@@ -114,7 +114,7 @@ static void find_lives(nr_program *program) {
     }
 }
 
-/* Extends the lives of blocks that a chain uses to the whole chain, as its calls run together. */
+/* Extends the lives of blocks that a chain uses to the whole chain, because its calls run together. */
 static void extend_lives(nr_program *program) {
     for (int64_t i = 0; i < program->count; i++) {
         const int64_t end = program->steps[i].chain ? i + program->steps[i].chain->count : i;

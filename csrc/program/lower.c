@@ -36,13 +36,13 @@
 
 /* ---- values ------------------------------------------------------------------------------------------- */
 
-/* Whether a call of the program has computed what is read, or may have. */
+/* Whether a call of the program has, or may have, computed the memory that is read. */
 static bool is_computed(const nr_program *program, const nr_use *use) {
     return use->block >= 0 && program->blocks[use->block].kind != NR_EXTERNAL &&
            program->blocks[use->block].kind != NR_CONSTANT && program->blocks[use->block].kind != NR_ARGUMENT;
 }
 
-/* Whether a call writes all of a block, so that nothing of the value before it is left. */
+/* Whether a call writes the whole block, so that nothing of its earlier value remains. */
 static bool overwrites(const nr_program *program, const nr_step *step, const nr_use *use) {
     return use->offset == 0 && nr_plan_dense_bytes(&step->call) == (int64_t)program->blocks[use->block].bytes;
 }
@@ -88,7 +88,7 @@ static int64_t use_of(const lowering *l, const nr_step *step, const void *field)
     return -1;
 }
 
-/* The value of a use that is all of its block; NULL: it is a part, or not the program's own. */
+/* The value of a use that covers its block; NULL if it is a part, or if the block does not belong to the program. */
 static value *whole(const lowering *l, int64_t u, int64_t bytes) {
     if (u < 0 || l->of_use[u] < 0) return NULL;
     const nr_use *use = &l->program->uses[u];
@@ -96,12 +96,12 @@ static value *whole(const lowering *l, int64_t u, int64_t bytes) {
     return &l->values[l->of_use[u]];
 }
 
-/* Notes that a call reads the memory of a value. */
+/* Records that a call reads the memory of a value. */
 static void need_planes(lowering *l, int64_t u) {
     if (u >= 0 && l->of_use[u] >= 0) l->values[l->of_use[u]].stored = true;
 }
 
-/* The call before which the memory of a use is not written. */
+/* The call that writes the memory of a use; -1 if no call of the program does. */
 static int64_t memory_ready(const lowering *l, int64_t u) {
     return l->of_use[u] < 0 ? -1 : l->values[l->of_use[u]].writer;
 }
@@ -127,7 +127,7 @@ static bool same_size(const nr_image *a, const nr_image *b) {
     return a->batch == b->batch && a->channels == b->channels && a->size[0] == b->size[0] && a->size[1] == b->size[1];
 }
 
-/* An image of the planes of a use, which the layer loads before it runs; -1: it loads too many already. */
+/* An image of the planes of a use, which the layer loads before it runs; -1 if it loads too many already. */
 static int32_t load(lowering *l, int64_t s, nr_lowered *to, int64_t u, const nr_image *like) {
     if (to->layer.loads == NR_LAYER_LOADS) return -1;
     const int32_t image = add_image(l, like->batch, like->channels, like->size);
@@ -150,7 +150,7 @@ static nr_lowered *new_layer(lowering *l, int64_t s) {
     return lowered;
 }
 
-/* Makes `out` the result of a layer that begins with call s. */
+/* Records that `out` is the result of a layer that begins with call s. */
 static void begin(lowering *l, int64_t s, nr_lowered *lowered, value *out, int32_t image) {
     l->program->steps[s].lowered = lowered;
     lowered->layer.y = &l->images[image];
@@ -159,7 +159,7 @@ static void begin(lowering *l, int64_t s, nr_lowered *lowered, value *out, int32
     out->held_by_layer = true;
 }
 
-/* Notes that a layer reads the image of a value. */
+/* Records that a layer reads the image of a value. */
 static void join(lowering *l, nr_lowered *lowered, const value *v) {
     if (!v->held_by_layer) return;
     lowered->joined = true;
@@ -321,7 +321,7 @@ static bool has_image(const lowering *l, const operands *o, int i) {
     return o->value[i] && o->value[i]->image >= 0 && same_size(&l->images[o->value[i]->image], &o->like);
 }
 
-/* Whether all that the call reads, but `self`, is there before call `root`. */
+/* Whether all memory that the call reads, except that of `self`, has its value before call `root`. */
 static bool all_ready(const lowering *l, const operands *o, const value *self, int64_t root) {
     for (int i = 1; i < o->count; i++) {
         if (o->kind[i] == NR_STAGE_NUMBER || (self && o->value[i] == self)) continue;
@@ -331,14 +331,14 @@ static bool all_ready(const lowering *l, const operands *o, const value *self, i
     return true;
 }
 
-/* How many images have to be made of planes for a call. */
+/* The number of images that a call has to load from planes. */
 static int to_load(const lowering *l, const operands *o) {
     int count = 0;
     for (int i = 1; i < o->count; i++) count += o->kind[i] == NR_STAGE_IMAGE && !has_image(l, o, i);
     return count;
 }
 
-/* The value whose layer the call can be folded into: the last of those that it reads. */
+/* The value whose layer the call can be folded into: the latest value that it reads. */
 static value *layer_to_join(const lowering *l, const operands *o) {
     value *best = NULL;
     for (int i = 1; i < o->count; i++) {
@@ -424,7 +424,7 @@ static bool lower_stage(lowering *l, int64_t s) {
     return true;
 }
 
-/* A call that stays as it is reads planes, and writes to them, perhaps to a part. */
+/* A call that does not become part of a layer reads planes, and writes to planes or a part of them. */
 static void keep(lowering *l, int64_t s) {
     const nr_step *step = &l->program->steps[s];
     for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
@@ -489,7 +489,7 @@ static bool lower_all(lowering *l) {
     return any;
 }
 
-/* Finds convolutions that share no image with another layer, and that run faster as they are. */
+/* Finds convolutions that share no image with another layer and run faster without layers. */
 static bool find_alone(lowering *l) {
     bool any = false;
     for (int64_t s = 0; s < l->program->count && !l->failed; s++) {
@@ -501,7 +501,7 @@ static bool find_alone(lowering *l) {
     return any;
 }
 
-/* Marks calls as dead that compute weights which nothing reads any more. */
+/* Marks calls as dead that compute weights which no call reads any more. */
 static void drop_weights(const lowering *l) {
     for (int64_t i = 0; i < l->value_count; i++) {
         const value *v = &l->values[i];

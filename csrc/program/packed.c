@@ -22,7 +22,7 @@ struct nr_packed {
      * integers. */
     int64_t shape[8];
     int64_t references, version;
-    _Atomic int64_t asked; /* the version when a product last asked */
+    _Atomic int64_t asked; /* the version at the last query of a product */
     size_t bytes;
     float *numbers;
 };
@@ -43,7 +43,7 @@ typedef struct range {
 static range *ranges;
 static int64_t range_count, range_capacity;
 
-/* How many ranges begin at an address or before. */
+/* The number of ranges that begin at an address or before it. */
 static int64_t ranges_up_to(const char *address) {
     int64_t low = 0, high = range_count;
     while (low < high) {
@@ -96,7 +96,7 @@ static void note_program(const void *of) {
 
 /* ---- the list ------------------------------------------------------------------------------------------- */
 
-/* The weight of a call, and its shape; that of a product begins with a 0, or for one row with a -1. */
+/* The weight of a call, and its shape. The shape of a product begins with 0, or with -1 for one row. */
 static const void *weight_of(const nr_call *call, int64_t shape[5]) {
     if (call->family == NR_MATMUL) {
         const nr_matmul_plan *p = call->plan;
@@ -195,7 +195,7 @@ static float *allocate(const nr_backend *backend, size_t bytes) {
     return memory;
 }
 
-/* Computes the weight of its integers, and packs it. */
+/* Computes the weight from its integers, and packs it. */
 static int32_t pack_quantized(const nr_packed *packed, const nr_call *call) {
     const nr_backend *backend = call->backend;
     nr_quantized_plan plan = packed->quantized;

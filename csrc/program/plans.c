@@ -1,4 +1,4 @@
-/* plans: see plans.h. What is known of a plan comes from its declaration (core/fields.h). */
+/* plans: see plans.h. All information about a plan comes from its declaration (core/fields.h). */
 #include "plans.h"
 
 #include "../core/fields.h"
@@ -14,7 +14,7 @@ static void note_dims(visitor v, const void *numbers, size_t bytes, int32_t ndim
     for (; at < end; at += NORCH_MAX_DIMS) note(v, at, (size_t)ndim * sizeof *at);
 }
 
-/* addresses: of whatever types the plan gives them. */
+/* addresses, of any pointer type of the plan */
 static void visit_addresses(visitor v, void *addresses, size_t bytes, bool written) {
     void **at = addresses, **end = at + bytes / sizeof *at;
     for (; at < end; at++)
@@ -184,7 +184,7 @@ int64_t nr_plan_multiply_adds(const nr_call *call) {
         const nr_conv_plan *p = call->plan;
         return p->batch * p->groups * p->out * p->in * product(2, p->result) * product(2, p->kernel);
     }
-    if (call->family == NR_ATTENTION) { /* backward: the scores again, and four products of their size */
+    if (call->family == NR_ATTENTION) { /* backward computes the scores again, and four products of their size */
         const nr_attention_plan *p = call->plan;
         const bool back = call->op == NR_ATTENTION_BACKWARD || call->op == NR_ATTENTION_FUSED_BACKWARD;
         const int64_t widths = back ? 3 * p->width + 2 * p->value_width : p->width + p->value_width;

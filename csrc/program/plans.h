@@ -1,11 +1,11 @@
-/* plans: what the plans of all families have in common for a program: size, addresses, and numbers that identify a
+/* plans: the properties of plans that a program uses in all families: size, addresses, and numbers that identify a
  * call. */
 #ifndef NR_PROGRAM_PLANS_H
 #define NR_PROGRAM_PLANS_H
 
 #include "../core/backend.h"
 
-/* Bytes of the plan of a call, without the arrays that it points at; 0: the call cannot be recorded. */
+/* The bytes of the plan of a call, without the arrays that it points at; 0 if the call cannot be recorded. */
 size_t nr_plan_bytes(const nr_call *call);
 
 /* What to call, unless it is NULL: for each address of a tensor in a plan, if it is not NULL; for the numbers that

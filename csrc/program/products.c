@@ -1,6 +1,6 @@
 /* products: matrix products of a program whose right operand is a weight from before the recording: they run with the
- * weight packed (packed.h), as the convolutions of lower.c do. A product is a layer of its own: it reads and writes the
- * memory that it does alone.
+ * weight packed (packed.h), as the convolutions of lower.c do. Each product is a layer by itself, which reads and
+ * writes the same memory as the product.
  *
  * Products with one weight, such as those of the steps of a recurrent layer, and runs of one program take turns in
  * which columns come first: the caches still have what the product before used last. */
@@ -20,8 +20,8 @@ norch_storage *nr_storage_read(const nr_program *program, const nr_step *step, c
     return NULL;
 }
 
-/* Bytes of weights that single rows read, which are packed if they fit into a cache: from memory, they come as fast
- * where they lie. */
+/* Up to this number of bytes, weights that single rows read are packed, because they fit into a cache. From memory, an
+ * unpacked weight is read as fast. */
 #define CACHED (8 << 20)
 
 static bool is_product(const nr_program *program, const nr_step *step) {
@@ -55,7 +55,7 @@ void nr_program_pack_products(nr_program *program) {
         norch_storage *storage = nr_storage_read(program, step, &((const nr_matmul_plan *)call->plan)->b);
         if (!storage || !runner->packed_size(call)) continue;
         nr_lowered *lowered = nr_malloc(sizeof *lowered);
-        if (!lowered) return; /* the others run as they are */
+        if (!lowered) return; /* the others run without packing */
         memset(lowered, 0, sizeof *lowered);
         backwards = ((const nr_matmul_plan *)call->plan)->b == last && !backwards;
         last = ((const nr_matmul_plan *)call->plan)->b;

@@ -15,10 +15,10 @@
 
 typedef enum nr_block_kind {
     NR_TEMPORARY, /* made and freed in the recording: in the arena */
-    NR_CONSTANT,  /* the same, with elements that the host wrote, or that a call computed from such, once */
-    NR_RESULT,    /* held by results only: in the arena, until the end of the run */
-    NR_KEPT,      /* made in the recording, and alive after it: .grad, for example */
-    NR_EXTERNAL,  /* made before the recording */
+    NR_CONSTANT, /* the same, with elements that the host wrote once, or that a call computed from such elements once */
+    NR_RESULT,   /* held by results only: in the arena, until the end of the run */
+    NR_KEPT,     /* made in the recording, and alive after it: .grad, for example */
+    NR_EXTERNAL, /* made before the recording */
     NR_ARGUMENT
 } nr_block_kind;
 
@@ -30,19 +30,20 @@ typedef struct nr_block {
     const nr_backend *backend;
     nr_block_kind kind;
     bool external, written;
-    bool is_number;      /* of a Python number, which is constant */
+    bool is_number;      /* a Python number, which is constant */
     bool fresh;          /* a result that each run writes into new memory */
     int64_t first_fresh; /* the first of its uses in program->fresh */
     int64_t first, last; /* the calls that use it first and last; last is -1 if none does */
-    int64_t born, died;  /* how many calls came before it was made, and before it was freed */
+    int64_t born, died;  /* the number of calls before it was allocated, and before it was freed */
     char *constant;      /* a copy of the elements of a constant; or NULL */
     size_t at;           /* offset in the arena */
     int32_t argument;
-    int64_t results, early;     /* how many results are it or views of it, and how many of these the first part gives */
-    bool awaited;               /* in the search for dead calls, from the last back: its present content is needed, */
+    int64_t results,
+        early;    /* the number of results that are it or views of it, and how many of these the first part returns */
+    bool awaited; /* in the search for dead calls, from the last back: its present content is needed, */
     int64_t over_from, over_to; /* except these bytes, which are overwritten first */
     bool in_buffer;             /* used only in one chain, tile by tile, so that it needs no memory */
-    bool is_image;              /* of layers, and of no tensor */
+    bool is_image;              /* an image of a layer, which belongs to no tensor */
 } nr_block;
 
 /* An address in a plan. */
@@ -57,7 +58,7 @@ typedef struct nr_lowered nr_lowered; /* layers.h */
 
 typedef struct nr_step {
     nr_call call; /* the first field, so that a pointer to it is one to the step; its plan is the step's own */
-    int32_t (*run)(const nr_call *call); /* with the call, or its chain; NULL: nothing runs here */
+    int32_t (*run)(const nr_call *call); /* with the call, or its chain; NULL if nothing runs here */
     void *items;                         /* of the plan of an optimizer or a host call */
     int64_t first_use, uses;
     uint64_t digest, flow; /* hashes of the call and its memory; flow leaves out which external memory it is */
@@ -75,7 +76,7 @@ typedef struct nr_step {
 
 /* A tensor that each run binds. */
 typedef struct nr_argument {
-    char *data; /* of its first element in the run under way, or in the last one */
+    char *data; /* of its first element in the present run, or in the last one */
     const nr_backend *backend;
     int64_t numel; /* 0: not contiguous */
     int32_t dtype;
@@ -105,12 +106,12 @@ struct nr_program {
     nr_block *blocks;
     int64_t count, use_count, binding_count, fresh_count, block_count, step_capacity, use_capacity, block_capacity;
     int64_t peak_bytes; /* of temporary blocks and results, if allocated and freed as in the function itself */
-    /* A divided program has two parts, a function (the calls before split) and its gradient. They run apart, and other
-     * things may run in between; no call moves from one part to the other. The second part reads results of the first
-     * in the arena, so that each run whose second part is still to come has an arena of its own. */
+    /* A divided program has two parts, a function (the calls before split) and its gradient. They run separately, and
+     * other code may run in between; no call moves from one part to the other. The second part reads results of the
+     * first in the arena, so that each run whose second part is still to come has an arena of its own. */
     bool divided;
     int64_t split;
-    int64_t from, to; /* the calls of the run that is under way */
+    int64_t from, to; /* the calls of the present run */
     int64_t complete; /* where the last run ended: the calls before this one are complete; `to` unless one failed */
     double first_work;
     double work;
@@ -128,9 +129,9 @@ struct nr_program {
     bool running;         /* a thread runs it: no other may run it or bind its arguments */
 };
 
-/* A program that records what this thread does from nr_observe() on; NULL: out of memory. */
+/* A program that records the calls of this thread from nr_observe() on; NULL: out of memory. */
 nr_program *nr_program_make(bool strict);
-/* Notes why the recording cannot be replayed; the first reason is kept. Fails if the program is strict. */
+/* Stores the reason why the recording cannot be replayed; the first reason is kept. Fails if the program is strict. */
 int32_t nr_program_refuse(nr_program *program, const char *why);
 /* The same, but never fails. */
 void nr_program_spoil(nr_program *program, const char *why);

@@ -29,7 +29,7 @@ typedef struct array {
 
 static void *const *table; /* NULL: not bound */
 
-/* bind_arrays(capsule): whether NumPy is of a version that is known here. */
+/* bind_arrays(capsule): binds NumPy's C API, and returns whether this file supports its version. */
 NR_BUILTIN(bind_arrays) {
     if (!nr_counted("bind_arrays", 1, n)) return NULL;
     void *const *found = PyCapsule_GetPointer(args[0], NULL);
@@ -67,7 +67,7 @@ NR_BUILTIN(to_array) {
     if (!table || number < 0 || x->device_type != NORCH_CPU) return Py_NewRef(NR_NONE);
     if (nr_note_unseen("Python reads the memory of a tensor") != NORCH_OK) return NULL;
     nr_storage_expose(x->storage);
-    norch_tensor *held = norch_alias(x); /* x itself may get other memory: x.data = ... */
+    norch_tensor *held = norch_alias(x); /* x.data = ... may give x other memory */
     if (!held) return NULL;
     nr_ssize shape[NORCH_MAX_DIMS], strides[NORCH_MAX_DIMS];
     for (int32_t i = 0; i < held->ndim; i++) {
@@ -108,7 +108,7 @@ NR_BUILTIN(from_array) {
         fits = a->strides[i] % nr_size_of(dtype) == 0;
     }
     if (!fits) return Py_NewRef(NR_NONE);
-    /* An array over the memory of a tensor is not held: to and fro would make a chain that grows. */
+    /* An array over the memory of a tensor is not held: conversions back and forth would make a growing chain. */
     const array *owner = a;
     while (owner && PyType_IsSubtype(owner->head.type, table[ARRAY_TYPE])) owner = owner->base;
     const norch_tensor *held = owner && nr_is_tensor(owner) ? (const norch_tensor *)owner : NULL;

@@ -8,10 +8,10 @@
  * returns the device of a tensor elsewhere. */
 static struct {
     void *size, *dtypes, *cpu, *device_of;
-    bool is_bare; /* whether an instance of size holds no more than its items: since Python 3.14 tuples cache a hash */
+    bool is_bare; /* whether an instance of size has its items alone: since Python 3.14 tuples cache a hash */
 } attributes;
 
-/* set_attributes(size, dtypes, cpu, device_of): what the attributes of tensors are made of. */
+/* set_attributes(size, dtypes, cpu, device_of): sets the objects from which attributes of tensors are made. */
 NR_BUILTIN(set_attributes) {
     if (!nr_counted("set_attributes", 4, n)) return NULL;
     void *bytes = PyObject_GetAttrString(args[0], "__basicsize__");

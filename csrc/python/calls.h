@@ -1,4 +1,4 @@
-/* calls: what builtins that are written by hand need. */
+/* calls: functions for builtins that are written by hand. */
 #ifndef NR_CALLS_H
 #define NR_CALLS_H
 

@@ -1,4 +1,4 @@
-/* columns: sequences of tensors as arguments of calls.c: those of cat, index tensors, the parameters of an
+/* columns: sequences of tensors as arguments of calls.c: the tensors of cat, index tensors, the parameters of an
  * optimizer. */
 
 /* Sequences of tensors of one length, each as an array: in `few` up to FEW_POINTERS of them, otherwise in `memory`. */

@@ -20,7 +20,7 @@ typedef struct bounds {
     nr_ssize start, stop, step;
 } bounds;
 
-/* The view while it is built; axis is the next one of x. */
+/* The view under construction; axis is the next one of x. */
 typedef struct region {
     const norch_tensor *x;
     int32_t axis, ndim;
@@ -71,7 +71,7 @@ static int32_t take_part(region *r, void *part, const bounds **slices, int32_t s
     }
 }
 
-/* region(x, index): a view; None if the index holds more than integers, slices, Ellipsis and None. */
+/* region(x, index): a view, or None if the index has parts other than integers, slices, Ellipsis and None. */
 NR_BUILTIN(region) {
     if (n != 2 || !nr_is_tensor(args[0])) {
         PyErr_SetString(PyExc_TypeError, "region: takes a tensor and an index");
@@ -88,7 +88,7 @@ NR_BUILTIN(region) {
     for (int64_t i = 0; i < parts; i++) {
         void *part = many ? PyTuple_GetItem(args[1], i) : args[1];
         part_kind kind = kind_of(part);
-        /* Reading bounds may run __index__ of the user, which may change x: so it comes before x is read. */
+        /* Reading bounds may run the user's __index__, which may change x, so bounds are read before x. */
         if (kind == SLICE && found < NORCH_MAX_DIMS) {
             bounds *b = &unpacked[found++];
             if (PySlice_Unpack(part, &b->start, &b->stop, &b->step) < 0) return NULL;

@@ -1,5 +1,5 @@
-/* gradients: the one reader of what nodes save. It passes saved values to gradient functions
- * (norch/autograd/derivative.py), after a check that these were neither freed nor written to since. */
+/* gradients: the only reader of the values that nodes save. It passes them to gradient functions
+ * (norch/autograd/derivative.py), after a check that they were neither freed nor written to. */
 #include "../core/tensor.h"
 #include "calls.h"
 #include "node.h"
@@ -35,7 +35,7 @@ static void *value_of(void *row, nr_holder *node, void *saved, int code) {
     return code & NR_READS_RESULT && nr_is_tensor(value) ? nr_result_of(node, value) : Py_NewRef(value);
 }
 
-/* The values that the characters of codes name, behind g if there is one: a tuple. */
+/* A tuple of g, if there is one, and the values that the characters of codes name. */
 static void *arguments_of(void *row, nr_holder *node, void *saved, void *codes, void *g) {
     nr_ssize count = 0, first = g != NULL;
     const char *code = PyUnicode_AsUTF8AndSize(codes, &count);
@@ -59,7 +59,7 @@ static void *gradient(void *row, nr_holder *node, void *saved, int64_t i, void *
     return out;
 }
 
-/* What the node saved, a new reference to a tuple. Raises if it was freed. */
+/* The saved values of the node, a new reference to a tuple. Raises if they were freed. */
 static void *saved_of(void *row, nr_holder *node) {
     void *saved = nr_saved_by(node);
     if (!saved || is_tuple(saved)) return saved;

@@ -1,5 +1,5 @@
-/* guard: the base class of context managers that restore a setting, and calls with a lock. An exception from a signal
- * handler comes between two bytecodes; what is in C cannot be interrupted before the setting is restored, or the lock
+/* guard: the base class of context managers that restore a setting, and calls with a lock. A signal handler raises its
+ * exception between two bytecodes, so C code cannot be interrupted before the setting is restored, or the lock
  * released. */
 #include <stddef.h>
 

@@ -60,9 +60,9 @@ static void run(void (*f)(void), int64_t count, P const *a) {
 }
 #undef P
 
-/* lapack(capsule, batch, arguments...): calls the routine for each of `batch` matrices. A tensor holds the argument of
- * one matrix behind the other, without gaps; (x,) is that of all. Text and integers are passed as they are. Returns
- * None. The caller answers for the sizes of the tensors. */
+/* lapack(capsule, batch, arguments...): calls the routine for each of `batch` matrices. A tensor has the arguments of
+ * all matrices, one after the other, without gaps; (x,) is the argument of all. Text and integers are passed unchanged.
+ * Returns None. The caller has checked the sizes of the tensors. */
 NR_BUILTIN(lapack) {
     const char *signature = n > 2 ? PyCapsule_GetName(args[0]) : NULL;
     void *found = signature ? PyCapsule_GetPointer(args[0], signature) : NULL;

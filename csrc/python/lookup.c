@@ -3,7 +3,7 @@
 
 #define SLOT_GETATTR 58 /* Py_tp_getattro */
 #define IS_CLASS (1u << 31)
-#define WORDS 32 /* of a class that may hold the slot: the structure PyTypeObject is longer */
+#define WORDS 32 /* the part of a class that may contain the slot: the structure PyTypeObject is longer */
 
 /* ordinary_lookup(class): instances look attributes up as fast as those of a class without __getattr__, although the
  * class has inherited that function, which is there for calls such as super().__getattr__(name). Python sets the slot

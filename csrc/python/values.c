@@ -42,7 +42,7 @@ static void *number_at(const char *p, int32_t dtype) {
     return dtype == NORCH_BOOL ? PyBool_FromLong(whole != 0) : PyLong_FromLongLong(whole);
 }
 
-/* A list of count parts of size bytes; those of the last axis are numbers. A failure has set an error. */
+/* A list of count parts of size bytes; the parts of the last axis are numbers. NULL with an error set. */
 static void *list_of(const char *p, const int64_t *shape, int32_t ndim, int64_t size, int32_t dtype) {
     if (!ndim) return number_at(p, dtype);
     void *list = PyList_New((nr_ssize)*shape);
