@@ -279,7 +279,7 @@ def _max_pool(axes: int, about: str) -> Any:
 
 max_pool1d = _max_pool(
     1,
-    """The largest of each window along the last axis of input (N, C, L) or (C, L); as max_pool2d.
+    """The largest element of each window along the last axis of input (N, C, L) or (C, L). See max_pool2d().
 
     >>> norch.nn.functional.max_pool1d(norch.tensor([[1.0, 2.0, 4.0, 3.0]]), 2)
     tensor([[2., 4.]])
@@ -287,10 +287,11 @@ max_pool1d = _max_pool(
 )
 max_pool2d = _max_pool(
     2,
-    """The largest of each window of input (N, C, H, W) or (C, H, W); NaN wins. stride: kernel_size unless given.
+    """The largest element of each window of input (N, C, H, W) or (C, H, W); NaN if the window has a NaN.
 
-    padding, at most half of kernel_size, never wins; ceil_mode rounds the size of the result up. return_indices adds
-    the indices of the maxima in their planes (int64). The gradient goes to the maximum, of equal ones the first.
+    stride is kernel_size by default. Elements of the padding, at most half of kernel_size, are never the largest.
+    ceil_mode rounds the size of the result up. return_indices adds the indices of the maxima in their planes, as int64.
+    The gradient goes to the maximum, and to the first one of equal maxima.
 
     >>> norch.nn.functional.max_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
     tensor([[[4.]]])
@@ -298,7 +299,8 @@ max_pool2d = _max_pool(
 )
 max_pool3d = _max_pool(
     3,
-    """The largest of each window of input (N, C, D, H, W) or (C, D, H, W); as max_pool2d, indices in volumes.
+    """The largest element of each window of input (N, C, D, H, W) or (C, D, H, W). See max_pool2d(); indices are those
+    in volumes.
 
     >>> norch.nn.functional.max_pool3d(norch.ones(1, 4, 6, 8), 2).shape
     norch.Size([1, 2, 3, 4])
@@ -336,7 +338,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of each window along the last axis of input (N, C, L) or (C, L); as avg_pool2d.
+    """The mean of each window along the last axis of input (N, C, L) or (C, L). See avg_pool2d().
 
     >>> norch.nn.functional.avg_pool1d(norch.tensor([[1.0, 3.0, 5.0, 7.0]]), 2)
     tensor([[2., 6.]])
@@ -364,9 +366,10 @@ def _avg_pool_of_planes(axes: int, about: str) -> Any:
 
 avg_pool2d = _avg_pool_of_planes(
     2,
-    """The mean of each window of input (N, C, H, W) or (C, H, W). stride: kernel_size unless given.
+    """The mean of each window of input (N, C, H, W) or (C, H, W).
 
-    The zeros of the padding count as elements unless count_include_pad is False; divisor_override divides instead.
+    stride is kernel_size by default. The zeros of the padding count as elements unless count_include_pad is False.
+    divisor_override replaces the number of elements.
 
     >>> norch.nn.functional.avg_pool2d(norch.tensor([[[1.0, 2.0], [4.0, 3.0]]]), 2)
     tensor([[[2.5000]]])
@@ -374,7 +377,7 @@ avg_pool2d = _avg_pool_of_planes(
 )
 avg_pool3d = _avg_pool_of_planes(
     3,
-    """The mean of each window of input (N, C, D, H, W) or (C, D, H, W); as avg_pool2d.
+    """The mean of each window of input (N, C, D, H, W) or (C, D, H, W). See avg_pool2d().
 
     >>> norch.nn.functional.avg_pool3d(norch.ones(1, 4, 6, 8), 2).shape
     norch.Size([1, 2, 3, 4])
