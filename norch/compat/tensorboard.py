@@ -38,6 +38,14 @@ class SummaryWriter:
 
         return with_arrays
 
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> None:
+        """Writes the graph of model(*input_to_model): its calls, by the modules that make them."""
+        from .tensorboard_graph import graph
+
+        self._writer._get_file_writer().add_graph(graph(model, input_to_model, verbose, use_strict_trace))
+
     def __enter__(self) -> SummaryWriter:
         return self
 

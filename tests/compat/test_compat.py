@@ -350,6 +350,35 @@ def test_switches_of_attention_kernels_are_kept(torch: Any) -> None:
             assert enabled() is True
 
 
+def test_a_graph_for_tensorboard(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    from norch.compat.tensorboard_graph import graph
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = nn.Sequential(nn.Linear(3, 4), nn.ReLU()), nn.GRU(4, 2)
+
+        def forward(self, x: Any) -> Any:
+            a, b = self.body(x).chunk(2)
+            return self.head(norch.cat([a, b]))[0]
+
+    nodes = {node.name: node for node in graph(Net(), norch.ones(6, 3))[0].node}
+    calls = [node for name, node in nodes.items() if "aten" in name]
+    body = "Net/Sequential[body]/Linear[0]/aten::linear Net/Sequential[body]/ReLU[1]/aten::relu Net/aten::chunk"
+    of_net = [*body.split(), *"Net/aten::cat Net/GRU[head]/aten::new_zeros Net/GRU[head]/aten::gru".split()]
+    assert [re.sub(r"_\d+$", "", node.name) for node in calls] == of_net
+    linear, relu, chunk, cat, state, gru = calls
+    assert linear.input[0] == "input/input.0" and relu.input == [linear.name] and cat.input == [chunk.name] * 2
+    assert gru.input[:2] == [cat.name, state.name] and nodes["output/output.0"].input == [gru.name]
+    assert [d.size for d in gru.attr["_output_shapes"].list.shape[0].dim] == [6, 2]
+    assert all(x in nodes for node in nodes.values() for x in node.input)
+    with norch.utils.tensorboard.SummaryWriter(str(tmp_path)) as writer:
+        writer.add_graph(Net(), norch.ones(6, 3))
+    (events,) = tmp_path.iterdir()
+    assert b"Net/GRU[head]/aten::gru" in events.read_bytes()
+
+
 # ---- names that stand elsewhere in norch -----------------------------------------------------------------------------
 
 
