@@ -54,19 +54,19 @@ build/wasm/node_modules/ready: docs/live/package-lock.json
 	@mkdir -p build/wasm && cp docs/live/package.json $< build/wasm
 	$(Q)npm ci --silent --ignore-scripts --no-audit --no-fund --prefix build/wasm
 	@touch $@
-build/wasm/site/ready: $(VENV)/bin/python
+build/wasm/site-packages/ready: $(VENV)/bin/python
 	$(Q)$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(@D) pytest hypothesis==6.140.0
 	@touch $@
 # The suite in Pyodide under Node, without the tests that need NumPy, processes or threads.
-test-wasm: build/wasm/node_modules/ready build/wasm/site/ready wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
+test-wasm: build/wasm/node_modules/ready build/wasm/site-packages/ready wasm $(VENV)/ready-test  ## the test suite on that wheel, in Pyodide under Node
 	$(Q)$(RUN) tests/wasm/record.py build/wasm/cases.norch
 	$(Q)node tests/wasm/run.mjs "$(CURDIR)/build/wasm" $(DIST)/norch_dl-*wasm32.whl $(or $(ARGS),-q)
 
 # The newest Pyodide whose NumPy a package index has. Its file system cannot give the size of a removed file, which
 # pytest's capture of descriptors asks for.
-build/wasm/numpy/ready: tests/wasm/fetch_numpy.py build/wasm/node_modules/ready build/wasm/site/ready
+build/wasm/numpy/ready: tests/wasm/fetch_numpy.py build/wasm/node_modules/ready build/wasm/site-packages/ready
 	@echo "  NPM   pyodide 0.27.7, and its NumPy"
-	@rm -rf $(@D) && mkdir -p $(@D) && cp -R build/wasm/site $(@D)
+	@rm -rf $(@D) && mkdir -p $(@D) && cp -R build/wasm/site-packages $(@D)
 	$(Q)npm install --silent --ignore-scripts --no-audit --no-fund --no-save --prefix $(@D) pyodide@0.27.7
 	$(Q)$(VENV)/bin/python $< $(@D)
 	@touch $@

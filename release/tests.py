@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 OF_THE_CHECKOUT = "build ci core_links docs examples learn limits mutate recipes site trunk wheels".split()
 OTHERS_OF_THE_CHECKOUT = [
     "tests/library/test_lib.py::test_every_function_of_the_header_is_bound",
+    "tests/program/test_plans.py::test_a_listing_names_every_family",
     "tests/ops/test_pointwise.py::test_the_formulas_are_as_accurate_as_math_h_says",
     "tests/distributed/test_distributed.py::test_the_page_has_what_the_model_of_scaling_gives",
 ]

@@ -17,6 +17,7 @@ _ABSENT = {
     "emscripten does not support processes": "needs processes",
     "can't start new thread": "needs threads",
     "function not implemented": "needs processes",  # os.fork()
+    "[Errno 28] Invalid argument": "needs a connection to a process",  # socket.socketpair()
     "setitimer": "needs signals",
     "No module named 'resource'": "needs POSIX",
     "from dtype('int64') to dtype('int32')": "NumPy's sizes have 32 bits in Pyodide, and its bincount takes no others",

@@ -2,7 +2,7 @@
 //
 //     node tests/wasm/run.mjs FOLDER WHEEL [arguments of pytest]
 //
-// FOLDER, which Python sees as /folder, holds the npm package pyodide (node_modules), the Python packages of the tests (site),
+// FOLDER, which Python sees as /folder, holds the npm package pyodide (node_modules) and the packages of the tests (site-packages),
 // and may hold what tests/wasm/record.py wrote (cases.norch). The status is pytest's.
 import { existsSync, readFileSync } from "node:fs";
 import { load } from "./load.mjs";
@@ -23,7 +23,7 @@ let status = 1;
 try {
     status = python.runPython(`
 import os, sys
-sys.path += ["/installed", "/folder/site", "tests/wasm"]
+sys.path += ["/installed", "/folder/site-packages", "tests/wasm"]
 sys.dont_write_bytecode = True
 os.chdir("/checkout")
 import pytest
