@@ -15,9 +15,9 @@
 #include "attention_pairs.cuh"
 #include "rows.cuh"
 
-/* For the scores of one part, unless those of a single query take more. */
+/* The scratch memory for the scores of one part, unless the scores of a single query take more. */
 #ifdef CUDASIM
-#define SCORES_BYTES ((int64_t)16 << 10) /* so that tests meet parts */
+#define SCORES_BYTES ((int64_t)16 << 10) /* small, so that tests have several parts */
 #else
 #define SCORES_BYTES ((int64_t)64 << 20)
 #endif
@@ -40,7 +40,7 @@ template <class T> DEVICE line line_of(const score_args &a, int64_t *row, int64_
     return {here ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
 }
 
-/* scores = softmax(scale scores) over the keys that a query sees, 0 for the others. */
+/* scores = softmax(scale scores) over the keys that a query sees, and 0 for other keys. */
 template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend(const score_args a) {
     using A = share_sum<T, packs>;
     constexpr int W = line::W<T>;
@@ -77,7 +77,7 @@ template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend
     });
 }
 
-/* From the gradient d of the probabilities p to that of the scores: scale p (d - the sum of p d). */
+/* The gradient of the scores from the gradient d of the probabilities p: scale p (d - the sum of p d). */
 template <class T, int packs> __global__ void __launch_bounds__(NR_BLOCK) attend_backward(const score_args a) {
     using A = share_sum<T, packs>;
     constexpr int W = line::W<T>;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_to(T *sum, int64_t row, const T 
     if (i < n) sum[i / columns * row + i % columns] += x[i];
 }
 
-/* What is computed at once: all queries of some items, or those of one item from query `first` on. */
+/* The part that is computed at once: all queries of some items, or some queries of one item, from query `first` on. */
 struct attention_part {
     nr_attention_plan p;
     int64_t items, first;
@@ -184,8 +184,8 @@ template <class T> static int32_t forward(const nr_call *call, const attention_p
     return call->op == NR_ATTENTION_BACKWARD ? NORCH_OK : product(call, p, out, p.queries, p.value_width, p.keys, P, v);
 }
 
-/* sum (keys, columns) = across b, a sum over queries; with `more`, memory for as many, it is added to
- * what earlier parts have left there. */
+/* sum (keys, columns) = across b, a sum over queries. With `more`, memory of the same size, it is added to the sum of
+ * earlier parts. */
 template <class T>
 static int32_t over_queries(const nr_call *call, const nr_attention_plan &p, const items_of &sum, int64_t columns,
                             const items_of &across, const items_of &b, T *more) {

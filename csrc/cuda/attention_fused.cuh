@@ -156,9 +156,9 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* From scores s and d = g v^T of 16 x N pairs to the probabilities, as dropout leaves them (s), and the gradient of the
- * scores (d). If general, s has been scaled and masked: seen is what add_mask gave; query, key and by_keys are as in
- * read_mask. of(j, e) gives logsumexp and delta. */
+/* Computes, from scores s and d = g v^T of 16 x N pairs, the probabilities after dropout (s) and the gradient of the
+ * scores (d). If general, s has been scaled and masked, and seen is the result of add_mask; query, key and by_keys are
+ * those of read_mask. of(j, e) returns logsumexp and delta. */
 template <class P, int N, bool general, bool by_keys, class Row>
 DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int query, int key, uint32_t seen,
                             float (&s)[N / 8][4], float (&d)[N / 8][4], const Row &of) {
@@ -229,7 +229,7 @@ DEVICE void store_rows(typename P::S *to, int pitch, int first, int end, int col
     }
 }
 
-/* Adds to the sums of the first of two warps that have the same rows those of the second. */
+/* Adds the sums of the second of two warps that have the same rows to those of the first. */
 template <int W> DEVICE void add_halves(float (&c)[W / 8][4], unsigned char *shared, int half, int row) {
     float *all = reinterpret_cast<float *>(shared) + row * W + threadIdx.x % 32;
     commit_copies();
@@ -455,8 +455,8 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
 
 enum fused_pass { FUSED_FORWARD, FUSED_QUERIES, FUSED_KEYS, FUSED_KEYS_ONLY, FUSED_VALUES_ONLY };
 
-/* W: columns of a tile, at least the widths; N: rows of the tiles that a block goes through; most: blocks of a
- * multiprocessor. The exact policy takes only blocks that met a NaN. */
+/* W: columns of a tile, at least the widths; N: rows of the tiles that a block reads; most: blocks of a multiprocessor.
+ * The exact policy runs only for blocks that met a NaN. */
 template <class P, int W, int N, int pass, int most, bool held, bool general>
 __global__ void __launch_bounds__(THREADS, most) fused(const fused_args a) {
 #if NR_HAS_MMA
@@ -497,8 +497,9 @@ static int32_t launch_fused(const nr_call *call, fused_args a) {
     return launched(call);
 }
 
-/* A pass, and then, of 3xTF32, exact products for the blocks that met a NaN: seldom, so that one size of tiles does for
- * all widths whose blocks have as many rows. Beside the products of wide rows the masks of `general` cost little. */
+/* A pass, and then, for 3xTF32, exact products for the blocks that met a NaN. This is rare, so one size of tiles is
+ * enough for all widths whose blocks have the same number of rows. Compared to products of wide rows the masks of
+ * `general` cost little. */
 template <class P, int W, int N, int pass, int most, bool held>
 static int32_t run_pass(const nr_call *call, const fused_args &a) {
     constexpr bool is_wide = block_of<P, W, N, pass != FUSED_FORWARD>::is_wide;

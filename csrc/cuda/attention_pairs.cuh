@@ -1,5 +1,5 @@
-/* attention_pairs: what the fused kernels of attention share: their arguments, where operands begin, and what becomes
- * of a pair of a query and a key by a mask and by dropout. */
+/* attention_pairs: the parts that the fused kernels of attention share: their arguments, the addresses of operands, and
+ * the effect of a mask and of dropout on a pair of a query and a key. */
 #ifndef NR_CUDA_ATTENTION_PAIRS_H
 #define NR_CUDA_ATTENTION_PAIRS_H
 
@@ -34,7 +34,7 @@ int32_t nr_cuda_attend_float32(const nr_call *call, const fused_args &a);
 int32_t nr_cuda_attend_float16(const nr_call *call, const fused_args &a);
 int32_t nr_cuda_attend_bfloat16(const nr_call *call, const fused_args &a);
 
-/* Where an item, and a head of the group that shares its keys, begins in operand o. */
+/* The address, in operand o, of an item and of a head of the group that shares its keys. */
 struct place {
     int64_t at[NR_ATTENTION_OPERANDS], head;
     uint64_t seed;
@@ -75,7 +75,7 @@ DEVICE float quad_sum(float x) {
 
 /* ---- masks and dropout, which kernels with `general` have -------------------------------------------------------- */
 
-/* A number, or a bool, as it lies in memory, in a word, and back. */
+/* Converts a number or a bool in memory to a word, and back. */
 DEVICE uint32_t word_of(float x) { return (uint32_t)__float_as_int(x); }
 DEVICE uint32_t word_of(uint16_t x) { return x; }
 DEVICE uint32_t word_of(bool x) { return x; }
@@ -91,8 +91,8 @@ DEVICE bool sees(const fused_args &a, int query, int key) {
 }
 
 /* Reads the mask of 16 x n pairs. The pair (j, e) is query + 8 (e / 2), key + 8 j + e % 2; with by_keys the other way
- * about. edge: some pair may lie outside, which is as if the mask hid it; no mask is one of true. Words are as in
- * memory: nothing waits for them until add_mask(), behind the products. */
+ * about. edge: some pair may lie outside, which counts as hidden; without a mask all pairs are visible. Words are read
+ * unconverted, so that nothing waits for them until add_mask(), after the products. */
 template <class D, int n, bool by_keys>
 DEVICE void read_mask(const fused_args &a, const place &p, bool edge, int query, int key, uint32_t (&words)[n / 8][4]) {
     using S = typename D::S;
@@ -155,7 +155,7 @@ DEVICE void draw(const fused_args &a, const place &p, int query, int key, uint32
     const uint64_t block = row * ((uint64_t)(a.keys + 3) / 4) + (uint64_t)key / 4;
     philox_of(p.seed, (uint32_t)block, (uint32_t)(block >> 32), words);
 }
-/* What it makes of a weight: 0, or 1 / (1 - dropout). */
+/* The factor of a weight: 0, or 1 / (1 - dropout). */
 DEVICE float factor_of(const fused_args &a, uint32_t word) { return word >> 8 < a.dropped ? 0.0f : a.kept_factor; }
 DEVICE uint32_t exchanged(uint32_t x, int lanes) { return __shfl_xor_sync(0xffffffffu, x, lanes); }
 
@@ -189,7 +189,7 @@ DEVICE void factors_of_keys(const fused_args &a, const place &p, int query, int 
     f[3] = factor_of(a, high ? second[1] : far[1]);
 }
 
-/* Notes that the block met a NaN, which only float32 by 3xTF32 may have made itself. */
+/* Records that the block met a NaN. Only 3xTF32 of float32 can produce one from finite numbers. */
 template <class P, int n> DEVICE void note_nan(const fused_args &a, uint32_t block, const float (&c)[n][4]) {
     if constexpr (is_same<typename P::S, float> && !P::is_exact) {
         float sum = 0;

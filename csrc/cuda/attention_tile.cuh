@@ -35,13 +35,13 @@ template <class S, int width> struct tile {
     static DEVICE uint32_t at(int row, int chunk) { return (uint32_t)(row * ROW + chunk * 16); }
 };
 
-/* Copies a matrix to tiles, `rows` rows at a time; what lies beyond its last row or column is 0 there. */
+/* Copies a matrix to tiles, `rows` rows at a time. Elements after its last row or column are 0. */
 template <class S, int width, int rows, int threads> struct tile_loader {
     using L = tile<S, width>;
     static constexpr int STEP = threads / L::CHUNKS, TIMES = rows / STEP;
     static_assert(rows % STEP == 0, "");
     const S *from;
-    int pitch, left; /* left: rows from that of this thread to the end */
+    int pitch, left; /* left: rows from the row of this thread to the end */
     DEVICE tile_loader(const S *x, int pitch, int first, int end, int columns) : pitch(pitch) {
         const int row = first + (int)threadIdx.x / L::CHUNKS, column = (int)threadIdx.x % L::CHUNKS * L::IN_CHUNK;
         from = x + (int64_t)row * pitch + column;
@@ -128,8 +128,8 @@ template <int width, bool exact = false> struct single {
         else
             split_tf32(x, big, small);
     }
-    /* Of factors B, of which there are more: big is cut by the tensor core itself. The remainder of a rounded A has
-     * either sign, so that what is left out, small times small, does not add up. */
+    /* For factors B, of which there are more: the tensor core truncates big itself. The remainder of a rounded A has
+     * either sign, so that the omitted products, small times small, do not add up. */
     static DEVICE void cut(uint32_t x, uint32_t *big, uint32_t *small) {
         *big = x;
         if constexpr (!exact)
@@ -226,8 +226,8 @@ template <class P, int width, bool held> struct warp_rows {
     }
 };
 
-/* Sums of single precision are short where a row is wide: registers hold those of 64 columns beside the long ones, and
- * long sums of tensor cores lose digits. */
+/* Sums of single precision are short if a row is wide: registers have room for those of 64 columns beside the long
+ * ones, and long sums of tensor cores lose digits. */
 template <class P, int width> struct short_sums {
     static constexpr bool of_columns = P::promotes && width > 128;
     static constexpr int columns = of_columns ? 64 : width;

@@ -39,7 +39,7 @@ template <int n> struct sums {
     }
 };
 
-/* Which channel a thread works for, and its units. */
+/* The channel of a thread, and its units. */
 struct batch_norm_thread {
     int64_t channel, base, unit, last, part;
     bool first; /* of its channel in this block */
@@ -55,7 +55,7 @@ struct batch_norm_thread {
         last = (part + 1) * a.in_part < a.units ? (part + 1) * a.in_part : a.units;
         if (row >= a.rows || channel >= a.p.channels) last = 0;
     }
-    /* Calls what(i) with the place of the first element of each unit. */
+    /* Calls what(i) with the offset of the first element of each unit. */
     template <int W, class Visit> DEVICE void each(const batch_norm_args &a, const Visit &visit) const {
         if (unit >= last) return;
         int64_t in = unit % a.in_sample, at = unit / a.in_sample * a.sample + base;
@@ -72,7 +72,7 @@ struct batch_norm_thread {
     }
 };
 
-/* The sums of all threads of a channel in this block, for each of them. */
+/* The sums of all threads of a channel in this block, in each of these threads. */
 template <int n> DEVICE sums<n> joined(const batch_norm_args &a, sums<n> partial) {
     if (a.span == 1) {
         const line all = {0, (int)threadIdx.x, NR_BLOCK, false};
@@ -111,11 +111,11 @@ template <class T> DEVICE T number_at(const void *x, int64_t i, T otherwise) {
     return x ? static_cast<const T *>(x)[i] : otherwise;
 }
 
-/* What a channel's elements are computed with: in T, or, if wide, in double precision. */
+/* The numbers with which a channel's elements are computed: in T, or, if wide, in double precision. */
 template <class T> struct channel_numbers {
     T mean;
     double scale, factor; /* factor: scale times weight */
-    double rest = 0;      /* what rounding the mean of a batch leaves */
+    double rest = 0;      /* corrects the rounding of the mean of a batch */
     bool wide = false;
 
     DEVICE channel_numbers(const batch_norm_args &a, int64_t channel, T mean, double variance) : mean(mean) {
@@ -152,8 +152,8 @@ template <class T> DEVICE double origin_of(const batch_norm_args &a, int64_t cha
     return channel < a.p.channels ? (double)static_cast<const T *>(a.p.x)[channel * a.p.inner] : 0;
 }
 
-/* The sums of d and d^2 about the channel's first element: first about a thread's own, in T
- * unless that loses them, then moved. */
+/* The sums of d and d^2 about the channel's first element. A thread computes them about its own first element, in T
+ * unless T loses digits, and then moves them. */
 template <class T, int W> DEVICE sums<2> deviations(const batch_norm_args &a, const batch_norm_thread &t) {
     T origin = 0;
     double n = 0;
@@ -216,8 +216,8 @@ DEVICE void normalize(const batch_norm_args &a, const batch_norm_thread &t, cons
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Where statistics are those of x four sums, else the first two: of g d, d = x - mean,
- * of g, of d, and, if wide, of d^2. */
+/* Four sums if the statistics are those of x, else the first two: of g d, d = x - mean, of g, of d, and, if wide, of
+ * d^2. */
 enum { OF_GD, OF_G, OF_D, OF_DD };
 
 template <class T, int W, int n>
@@ -286,7 +286,7 @@ DEVICE void differentiate(const batch_norm_args &a, const batch_norm_thread &t, 
 
 enum { SUM = 1, APPLY = 2, BOTH = SUM | APPLY };
 
-/* How many sums a kind takes. */
+/* The number of sums of a kind. */
 template <int kind> constexpr int sums_of = kind == NR_BATCH_NORM_TRAINING_BACKWARD ? OF_DD + 1 : 2;
 
 template <class T, int W, int kind, int phase>

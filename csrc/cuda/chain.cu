@@ -11,8 +11,8 @@
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* The wide dtype that a call computes on, whichever its narrow ones are; a cast to or
- * from bool that of the other side. */
+/* The wide dtype that a call computes on, whatever its narrow dtypes are. For a cast to or from bool it is that of the
+ * other side. */
 static int32_t computes_on(const nr_call *call) {
     const bool from_other = call->family == NR_COPY && call->dtype == NORCH_BOOL;
     return nr_library->dtypes[from_other ? call->from_dtype : call->dtype].wide;
@@ -48,7 +48,7 @@ static chain_kernels kernels_of(int32_t dtype) {
     return {};
 }
 
-/* The arguments of a launch, as they are put together. */
+/* The arguments of a launch, under construction. */
 struct maker {
     const nr_chain *chain;
     chain_args a;
@@ -76,7 +76,7 @@ struct maker {
         return (uint8_t)(NR_CHAIN_REGISTERS + used++);
     }
 
-    /* A register has the address of the recording: those of later runs are aligned as well. */
+    /* A register has the address of the recording. Addresses of later runs have the same alignment. */
     void add_reduction(const nr_link &link) {
         const nr_reduce_plan &plan = *static_cast<const nr_reduce_plan *>(link.call->plan);
         chain_reduction &r = a.reductions[reductions++];
@@ -108,7 +108,8 @@ struct maker {
         return step;
     }
 
-    /* Finds how many rows a block has, which decides no order, and lays out the registers; gives their bytes. */
+    /* Chooses the number of rows of a block, which does not affect the order of sums, places the registers, and returns
+     * their bytes. */
     size_t lay_out_rows(const nr_gpu *gpu, int64_t size) {
         uint32_t has = 0, next = 0;
         for (int64_t i = 0; i < chain->count; i++) {

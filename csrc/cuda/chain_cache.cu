@@ -3,10 +3,10 @@
  *
  *   <hash>.chain   length of the text | length of the code | hash of both | text | machine code
  *
- * The text is the source, after a line with what else the code depends on, and is compared in full, so that a
- * file is never taken for another chain. A file is written under a name of its own and then renamed. Folder
- * and files must belong to the user, and nobody else may write to them: machine code is run as it is. What
- * cannot be read or written is no error. */
+ * The text is the source, after a line with what else the code depends on, and is compared in full, so that a file is
+ * never taken for another chain. A file is written under a name of its own and then renamed. Folder and files must
+ * belong to the user, and nobody else may write to them: machine code is run as it is. A file that cannot be read or
+ * written is no error. */
 #include "chain_compile.cuh"
 
 #include <dirent.h>
@@ -62,7 +62,7 @@ std::string folder() {
     return home && *home == '/' ? std::string(home) + "/.cache/norch" : "";
 }
 
-/* The folder, made where it is missing; -1: there is none that may be used. */
+/* The folder, which is created if it is missing; -1 if none may be used. */
 int open_folder(bool make) {
     const std::string path = folder();
     if (path.empty()) return -1;

@@ -33,7 +33,7 @@ const char *const header_texts[] = {
 };
 constexpr int header_count = sizeof header_names / sizeof *header_names;
 
-/* Functions of NVRTC, and of the driver: with neither is this library linked. */
+/* Functions of NVRTC and of the driver. This library is linked with neither. */
 struct compiler {
     typedef struct program_of_nvrtc *program;
     int (*version)(int *, int *);
@@ -81,7 +81,7 @@ bool is_nvrtc(void *library, compiler &c) {
            c.version(&c.major, &c.minor) == 0;
 }
 
-/* The first library of the list that is one, and no newer than the driver, which could not load its code. */
+/* The first library of the list that exists and is no newer than the driver, which could not load its code. */
 bool find_nvrtc(state &s) {
     const std::string paths = nr_library->nvrtc;
     int newest = 0;
@@ -137,7 +137,7 @@ std::string hash_of_headers() {
     return std::to_string(hash);
 }
 
-/* The machine code of a text; empty: it does not compile. */
+/* The machine code of a text; empty if it does not compile. */
 std::string compile(state &s, const std::string &text, const std::string &arch) {
     const std::string target = "--gpu-architecture=" + arch;
     const char *const options[] = {target.c_str(), "--std=c++17", "--fmad=false", "-default-device"};
@@ -175,7 +175,7 @@ void *load(state &s, const std::string &code) {
     return nullptr;
 }
 
-/* The kernel of a chain that is not in memory; NULL: there is none. */
+/* The kernel of a chain that is not in memory; NULL if there is none. */
 void *make(state &s, const nr_gpu *gpu, const chain_args &a, int32_t dtype, bool rows) {
     const std::string source = nr_cuda_chain_source(a, dtype, rows), arch = architecture(gpu);
     const std::string text = "// " + arch + ", NVRTC " + std::to_string(s.nvrtc.major) + "." +
@@ -191,7 +191,7 @@ void *make(state &s, const nr_gpu *gpu, const chain_args &a, int32_t dtype, bool
     return kernel;
 }
 
-/* What a kernel depends on, as bytes: the steps, and which operands are numbers. */
+/* The properties on which a kernel depends, as bytes: the steps, and which operands are numbers. */
 std::string content(const nr_gpu *gpu, const chain_args &a, int32_t dtype, bool rows) {
     std::string key(reinterpret_cast<const char *>(a.steps), (size_t)a.count * sizeof *a.steps);
     for (const chain_operand &x : a.operands) key += x.data ? '1' : '0';

@@ -12,7 +12,7 @@
  * sizes and numbers are arguments. */
 std::string nr_cuda_chain_source(const chain_args &a, int32_t dtype, bool rows);
 
-/* Launches the kernel compiled for a chain, in blocks of NR_BLOCK threads; false: there is none, or not yet. */
+/* Launches the kernel compiled for a chain, in blocks of NR_BLOCK threads; false if there is none, or not yet. */
 bool nr_cuda_run_compiled(const nr_gpu *gpu, const chain_args &a, int32_t dtype, bool rows, unsigned blocks,
                           size_t shared);
 

@@ -4,10 +4,10 @@
  *   rows       [ row: t0 t1 .. t255 t0 t1 .. | row ... ]   a block takes whole rows through a phase of steps:
  *              calls of each element | a reduction of each row | calls of each row | calls of each element ...
  *
- * Between two steps an element lies in a register of the chain: a numbered word of each thread in shared memory.
- * All threads of a warp take the same way through the table of formulas. A reduction combines the elements in the
- * order of the kernel that it has alone (reduce_rows.cuh). Where NVRTC is found a chain runs in a kernel compiled
- * for it instead (chain_compile.cu). */
+ * Between two steps an element lies in a register of the chain: a numbered word of each thread in shared memory. All
+ * threads of a warp take the same way through the table of formulas. A reduction combines the elements in the order of
+ * its single kernel (reduce_rows.cuh). If NVRTC is found, a chain runs in a kernel compiled for it instead
+ * (chain_compile.cu). */
 #include "chain_rows.cuh"
 #include "cuda.cuh"
 
@@ -60,7 +60,7 @@ DEVICE void reduce_step(const chain_args &a, const chain_step &step, const share
     }
 }
 
-/* Two blocks of doubles on a multiprocessor at least, as in rows.cuh. */
+/* At least two blocks of doubles on a multiprocessor, as in rows.cuh. */
 template <class D>
 __global__ void __launch_bounds__(NR_BLOCK, sizeof(typename D::T) == 8 ? 2 : 0)
     run_rows(const __grid_constant__ chain_args a) {

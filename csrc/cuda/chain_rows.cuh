@@ -11,7 +11,7 @@
 #include "formulas.cuh"
 #include "reduce_rows.cuh"
 
-/* A value as memory of that dtype gives it back. */
+/* A value after a round trip through memory of that dtype. */
 template <class D> DEVICE typename D::T rounded(int32_t number, typename D::T x) {
     if (number == NORCH_BOOL) return x != 0;
     with_stored<D>(number, [&](auto stored) {
@@ -92,7 +92,7 @@ struct rows_of_block {
     }
 };
 
-/* A row in a register, as row_in_memory is one in memory. */
+/* A row in a register; row_in_memory is a row in memory. */
 template <class D> struct row_in_register {
     using T = typename D::T;
     const T *words;

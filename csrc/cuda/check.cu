@@ -2,7 +2,7 @@
 #include "../families/check.h"
 #include "cuda.cuh"
 
-/* What conditions say, by their numbers: kernels cannot bring texts. */
+/* The texts of conditions, by number: kernels cannot return texts. */
 static const char *texts[NR_CHECKS];
 static int32_t errors[NR_CHECKS];
 

@@ -12,7 +12,7 @@
 #define MOST_POSITIONS ((int64_t)1 << 30) /* of one launch */
 #define MOST_PHASE_ROWS 16                /* rows that are a tile anyway */
 
-/* One launch, or several where there are more groups than a grid has rows. */
+/* One launch, or several if there are more groups than rows of a grid. */
 static int32_t run_correlation(const nr_call *call, const correlation &all) {
     if (all.n == 0) return NORCH_OK;
     const int64_t size = nr_library->dtypes[call->dtype].size, channel = (int64_t)all.size[0] * all.size[1];
@@ -33,7 +33,8 @@ static int32_t run_correlation(const nr_call *call, const correlation &all) {
     return NORCH_OK;
 }
 
-/* Fills what all correlations of a call share, but the grid: its columns and its positions in a sample. */
+/* Fills the fields that all correlations of a call share, except the columns of the grid and its positions in a
+ * sample. */
 static void set_grid(const nr_call *call, correlation *c, int64_t batch, int64_t rows, int64_t columns) {
     c->n = (int32_t)(batch * rows * columns);
     c->columns = divisor_of(columns);
@@ -99,7 +100,7 @@ static phase_taps taps_of(const nr_conv_plan &p, int d, int64_t phase) {
     return t;
 }
 
-/* How far back in y, and how many places from there on, the phases of axis d see. */
+/* The distance back in y, and the number of places from there on, that the phases of axis d read. */
 static int64_t reach_of(const nr_conv_plan &p, int d, int64_t *low) {
     const int64_t before = p.kernel[d] - 1 - p.padding[d];
     *low = before > 0 ? -(before / p.stride[d]) : (-before + p.stride[d] - 1) / p.stride[d];
@@ -208,7 +209,7 @@ static int32_t input(const nr_call *call, const nr_conv_plan &p) {
     return NORCH_OK;
 }
 
-/* Calls run(part) for parts of the batch that have few enough positions for one launch. */
+/* Calls run(part) for parts of the batch whose positions fit into one launch. */
 template <class Run> static int32_t in_batches(const nr_conv_plan &p, int64_t size, const Run &run) {
     const int64_t x = p.size[0] * p.size[1], y = p.result[0] * p.result[1], positions = x > y ? x : y;
     const int64_t most = positions < MOST_POSITIONS ? MOST_POSITIONS / (positions + 1) + 1 : 1;
@@ -289,7 +290,7 @@ static int32_t convert(const nr_call *call, void *to, int32_t dtype, const void 
     return nr_cuda_copy(&copy);
 }
 
-/* In float32, out of copies. */
+/* Computes in float32, from copies. */
 static int32_t run_widened(const nr_call *call, const nr_conv_plan &p) {
     const int64_t x = p.batch * p.groups * p.in * p.size[0] * p.size[1];
     const int64_t y = p.batch * p.groups * p.out * p.result[0] * p.result[1];

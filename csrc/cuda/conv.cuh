@@ -1,5 +1,5 @@
-/* conv: what the files of convolutions share: how a convolution is described to kernels, as a product of matrices that
- * are never stored, and what a row or a column of them means.
+/* conv: declarations that the files of convolutions share. They describe a convolution to kernels as a product of
+ * matrices that are never stored, and the meaning of their rows and columns.
  *
  *   conv.cu          chooses; the plans of the two directions
  *   conv_plain.cu    any dtype and device: tiles of tile.cuh, and a thread an element for groups of few channels
@@ -14,7 +14,7 @@
 #include "cuda.cuh"
 
 #define MOST_GROUPS 65535 /* blockIdx.y */
-#define FEW 4             /* channels of a group that are not worth tiles */
+#define FEW 4             /* up to this number of channels of a group tiles do not pay */
 
 /* Phases of positions, those equal modulo the stride, as further rows of the product: row m is phase m % count of
  * channel m / count. A position is then a cell of stride x stride elements of the output. */
@@ -37,11 +37,11 @@ struct correlation {
     int64_t out_group, out_plane, out_row, out_column;
     bool out_wide;  /* 16 bytes of a row of positions may be written at once */
     bool out_whole; /* every element of the output is written */
-    bool adjoint;   /* what lies outside the source takes no part: a 0 would make NaN of an infinite weight */
+    bool adjoint;   /* positions outside the source are skipped: 0 times an infinite weight would be NaN */
     phase_rows phases;
 };
 
-/* What the k-th row of the product means, for the threads of a block to look up. */
+/* The meaning of the k-th row of the product, in a table for the threads of a block. */
 struct tap_entry {
     int32_t source, weight, row, column;
 };
@@ -58,7 +58,7 @@ DEVICE tap_entry tap_of(const correlation &c, int k) {
     return e;
 }
 
-/* Where position n reads and writes. */
+/* The offsets at which position n reads and writes. */
 struct output_position {
     int64_t source, out; /* of its sample's first channel in the group; the source's is that of tap 0 */
     int32_t row, column;
@@ -78,7 +78,7 @@ struct output_position {
     }
 };
 
-/* One element by plain products, without what lies outside the source. */
+/* One element by plain products, without positions outside the source. */
 template <class T> DEVICE T sum_inside(const correlation &c, int group, int m, const output_position &here) {
     const T *x = static_cast<const T *>(c.source) + here.source;
     const T *weight = static_cast<const T *>(c.weight) + group * c.weight_group + m * c.weight_m;
@@ -121,7 +121,7 @@ DEVICE position_entry position_of(const weight_args &w, int group, int k) {
     return p;
 }
 
-/* Cuts the positions of the weight into parts of a multiple of `round`, at most `most` of them. */
+/* Divides the positions of the weight into at most `most` parts, each a multiple of `round`. */
 static inline void cut(weight_args *w, int64_t most, int round) {
     const int64_t parts = most < 1 ? 1 : most;
     w->k_part = (int32_t)(((w->k + parts - 1) / parts + round - 1) / round * round);

@@ -1,6 +1,6 @@
-/* conv_depthwise: convolutions to few channels of a group, float32, kernels of 3 x 3, 5 x 5 and 7 x 7 at
- * strides 1 and 2. Memory bounds them, so that a thread computes a run of four neighbours of a row and
- * keeps in registers what these share:
+/* conv_depthwise: convolutions to few channels of a group, float32, kernels of 3 x 3, 5 x 5 and 7 x 7 at strides 1 and
+ * 2. Memory bounds them, so a thread computes a run of four neighbours of a row and keeps the elements that these share
+ * in registers:
  *
  *   x   o o o o o o            y   4 neighbours       forward  each row of x is read once for all taps of the run
  *       o o o o o o   <-->                            weight   a thread keeps the sums of all taps over runs that it
@@ -12,7 +12,7 @@
 #define RUN 4
 #define THREADS 128
 
-/* Columns of x that a run of outputs sees, and one row of x there, with zeros outside. */
+/* The columns of x that a run of outputs reads, and one row of x there, with zeros outside. */
 template <int K, int step> struct seen_row {
     static constexpr int count = (RUN - 1) * step + K;
     float v[count];
