@@ -1,9 +1,12 @@
-"""``norch.hub``: the folder of downloaded weights, and what is in it. norch downloads neither code nor weights."""
+"""``norch.hub``: the folder of downloaded weights, and what is in it; models by the hubconf.py of a folder. norch
+downloads neither code nor weights."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from typing import Any
 from urllib.parse import urlparse as urlparse
 
@@ -14,9 +17,7 @@ __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_stat
 publish(globals())
 
 WHY = "norch downloads neither code nor weights; norch.load reads a file of weights, PyTorch's too"
-download_url_to_file, help, list, load = refused(  # noqa: A001
-    "norch.hub", WHY, "download_url_to_file help list load"
-)
+download_url_to_file, help, list = refused("norch.hub", WHY, "download_url_to_file help list")  # noqa: A001
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # of the checksum in a name such as "resnet18-5c106cde.pth"
 _directory: str | None = None
 
@@ -36,6 +37,40 @@ def set_dir(d: str | os.PathLike[str]) -> None:
     """Sets the folder that load_state_dict_from_url() looks in."""
     global _directory
     _directory = os.path.expanduser(os.fspath(d))
+
+
+def load(
+    repo_or_dir: Any,
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = None,
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """With source="local" what the function `model` in hubconf.py of the folder repo_or_dir returns, called with the
+    other arguments. NotImplementedError for "github", RuntimeError for what the folder lacks or asks for in vain."""
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "github":
+        raise NotImplementedError(f"norch.hub.load: {WHY}; source='local' runs the hubconf.py of a folder")
+    folder = os.path.expanduser(os.fspath(repo_or_dir))
+    spec = spec_from_file_location("hubconf", os.path.join(folder, "hubconf.py"))
+    assert spec is not None and spec.loader is not None  # of a path that ends in .py
+    module = module_from_spec(spec)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+        if missing := [name for name in getattr(module, "dependencies", ()) if find_spec(name) is None]:
+            raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+        entry = getattr(module, model, None)
+        if not callable(entry):
+            raise RuntimeError(f"Cannot find callable {model} in hubconf")
+        return entry(*args, **kwargs)
+    finally:
+        sys.path.remove(folder)
 
 
 def load_state_dict_from_url(

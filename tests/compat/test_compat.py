@@ -350,6 +350,30 @@ def test_switches_of_attention_kernels_are_kept(torch: Any) -> None:
             assert enabled() is True
 
 
+def test_hub_loads_from_folders(tmp_path: Path, torch: Any) -> None:
+    conf = (
+        "import {0} as lib, beside\ndependencies = ['numpy']\n"
+        "def scaled(by, size=1):\n    return beside.f() * lib.ones(size) * by\n"
+    )
+    for lib in (norch, torch):
+        folder = tmp_path / lib.__name__
+        folder.mkdir()
+        (folder / "beside.py").write_text("def f(): return 2\n")
+        (folder / "hubconf.py").write_text(conf.format(lib.__name__))
+        before = sys.path.copy()
+        assert lib.hub.load(str(folder), "scaled", 3.0, source="local", size=2).tolist() == [6.0, 6.0]
+        for wrong, message in (("scale", "Cannot find callable scale"), ("scaled", "Missing dependencies: nowhere")):
+            with pytest.raises(RuntimeError, match=message):
+                lib.hub.load(str(folder), wrong, 1.0, source="local")
+            (folder / "hubconf.py").write_text(conf.format(lib.__name__).replace("numpy", "nowhere"))
+        assert sys.path == before
+        sys.modules.pop("beside")
+        with pytest.raises(FileNotFoundError):
+            lib.hub.load(str(tmp_path), "scaled", source="local")
+        with pytest.raises(ValueError, match="Unknown source"):
+            lib.hub.load(str(folder), "scaled", source="disk")
+
+
 def test_a_graph_for_tensorboard(tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     from norch.compat.tensorboard_graph import graph
