@@ -48,6 +48,10 @@ NETWORKS = {
         _square(1024, 2048, 14, 1, 2),
         _square(64, 64, 16, 3, batch=4),
         _square(512, 512, 2, 3, batch=4),
+        _square(512, 512, 7, 3, batch=16),
+        _square(256, 256, 8, 3, batch=32),
+        _square(512, 512, 4, 3, batch=64),
+        _square(512, 512, 2, 3, batch=64),
     ],
     "MobileNetV2": [
         _square(3, 32, 224, 3, 2),

@@ -9,6 +9,12 @@
 
 #include "image_loops.h"
 
+/* Whether blocks of channels suit a grid: it has many positions, or its rows leave lanes idle where lanes are positions.
+ * Half a vector of eight is too few idle lanes to pay. */
+static bool NAME(fills_blocks)(const int64_t grid[2]) {
+    return grid[0] * grid[1] > MOST_FORWARD || LANES > 8 || grid[1] % 4;
+}
+
 /* Whether packing the weight and converting x and y to images pays in each call. Each element is moved once; the number
  * of products for which it is used decides. */
 static bool NAME(pays_each_time)(const nr_call *call) {
@@ -16,7 +22,7 @@ static bool NAME(pays_each_time)(const nr_call *call) {
     const int64_t taps = p->kernel[0] * p->kernel[1], area = p->result[0] * p->result[1];
     bool from_planes;
     if (is_winograd(p)) return NAME(takes)(call, &from_planes);
-    return p->groups == 1 && area > MOST_FORWARD && p->batch * area >= TRANSPOSED_POSITIONS &&
+    return p->groups == 1 && NAME(fills_blocks)(p->result) && p->batch * area >= TRANSPOSED_POSITIONS &&
            p->in * taps >= TRANSPOSED_PRODUCTS && p->out * taps >= TRANSPOSED_PRODUCTS &&
            NAME(takes)(call, &from_planes) && !from_planes;
 }
@@ -179,7 +185,7 @@ static bool NAME(find_adjoint)(const nr_call *call, NAME(adjoint) * s) {
         forward.plan = &f->plan;
         const int64_t taps = p->kernel[0] * p->kernel[1] / s->phases;
         bool from_planes;
-        if (!NAME(find_phase)(p, f) || f->plan.result[0] * f->plan.result[1] <= MOST_FORWARD ||
+        if (!NAME(find_phase)(p, f) || !NAME(fills_blocks)(f->plan.result) ||
             p->batch * p->result[0] * p->result[1] < TRANSPOSED_POSITIONS || p->in * taps < TRANSPOSED_PRODUCTS ||
             p->out * taps < TRANSPOSED_PRODUCTS || !NAME(takes)(&forward, &from_planes) || from_planes)
             return false;

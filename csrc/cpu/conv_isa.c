@@ -72,9 +72,16 @@
 #define FEW_TILES 3
 /* Up to this number of positions of an image, its product is transposed. */
 #define MOST_TRANSPOSED 64
-/* Up to this number of positions unfolded products are faster; the number of channels of a task. */
+/* Unfolded products are faster up to these numbers of positions: of all images, forward and backward; of each image,
+ * whatever the batch size; of each image for a weight of LARGE_WEIGHT elements, forward and in its gradient. The last
+ * three hold if the unfolded elements take at most MOST_UNFOLDED bytes. UNFOLDED_CHANNELS: channels of a task. */
 #define MOST_FORWARD 100
 #define MOST_BACKWARD 256
+#define MOST_OF_IMAGE 4
+#define LARGE_WEIGHT (1 << 20)
+#define MOST_OF_LARGE 25
+#define MOST_OF_GRADIENT 64
+#define MOST_UNFOLDED ((int64_t)64 << 20)
 #define UNFOLDED_CHANNELS 64
 /* Convolutions in blocks of channels: positions that pay for a weight that is packed in each call, and products of a
  * number that pay for turning x or y; bytes of these at a time. */
@@ -219,9 +226,14 @@ static bool is_product(const nr_conv_plan *p) {
 /* Whether there are few positions, which would leave vectors empty, and a weight so large that it should be read only
  * once. With fewer channels, unfolding and adding the unfolded gradients take a larger part of the time. */
 static bool is_small(const nr_conv_plan *p, nr_conv_kind kind) {
-    const int64_t all = p->batch * p->result[0] * p->result[1], k = p->in * p->kernel[0] * p->kernel[1];
+    const int64_t area = p->result[0] * p->result[1], all = p->batch * area, k = p->in * p->kernel[0] * p->kernel[1];
     const int64_t channels = kind == NR_CONV_FORWARD ? 32 : kind == NR_CONV_WEIGHT ? 64 : 128;
-    return k >= 256 && p->out >= channels && all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD);
+    if (k < 256 || p->out < channels) return false;
+    if (all <= (kind == NR_CONV_FORWARD ? MOST_FORWARD : MOST_BACKWARD)) return true;
+    const int64_t bytes = all * p->groups * k * (int64_t)sizeof(double);
+    int64_t most = kind == NR_CONV_WEIGHT ? 0 : MOST_OF_IMAGE;
+    if (k * p->out >= LARGE_WEIGHT) most = kind == NR_CONV_WEIGHT ? MOST_OF_GRADIENT : MOST_OF_LARGE;
+    return area <= most && bytes <= MOST_UNFOLDED;
 }
 
 /* Whether conv_winograd.h computes a convolution of float32: there are enough channels and tiles to pay for the factors

@@ -26,6 +26,8 @@ SHAPES = [
     (1, 130, 120, (29, 30), (4, 5), (2, 2), (1, 2), (1, 1)),
     (1, 150, 140, (27, 33), (4, 4), (2, 1), (3, 3), (1, 2)),
     (1, 132, 136, (30, 26), (4, 4), (2, 2), (4, 5), (3, 3)),
+    (5, 64, 70, (7, 7), (3, 3), (1, 1), (1, 1), (1, 1)),  # rows that would leave lanes idle
+    (6, 66, 70, (14, 13), (3, 3), (2, 2), (1, 1), (1, 1)),
     (3, 64, 64, (122, 120), (3, 3), (1, 1), (1, 1), (1, 1)),  # of two images at a time
     (1, 64, 64, (14, 15), (2, 2), (1, 1), "same", (1, 1)),  # more zeros behind an axis than before it
     (2, 70, 66, (13, 12), (3, 4), (1, 1), "same", (2, 1)),
@@ -76,7 +78,7 @@ def test_infinite_weights_reach_no_further_than_the_gradient(shape: Any) -> None
 
 
 @pytest.mark.host  # these are the host's threads
-@pytest.mark.parametrize("shape", SHAPES[:8], ids=str)
+@pytest.mark.parametrize("shape", SHAPES[:10], ids=str)
 def test_threads_change_nothing(shape: Any) -> None:
     (x, w, b), options = inputs(shape)
     x.requires_grad_()
