@@ -209,7 +209,8 @@ def visit(
     if live_levels.data:
         check = sums_of_levels(check, targets is None)
     dtypes = _dtypes_seen()
-    may_be_complex, may_be_halves = dtypes >= _COMPLEX_SEEN, dtypes & _HALVES_SEEN
+    may_be_halves = dtypes & _HALVES_SEEN
+    is_plain = targets is None and check is None and not create_graph and dtypes < _COMPLEX_SEEN
     dependencies: dict[Leaf, int] | None = None  # for each leaf with hooks, the number of gradients yet to arrive
     node: Any = None  # the current node, younger than all that wait; its gradient is g
     grad_inputs: Sequence[Any]
@@ -245,24 +246,14 @@ def visit(
             node = None
             continue
         edges = node.edges  # read first, as propagate may replace them for later walks (program/joint.py)
-        if g is None:
-            grad_inputs = node._without_gradient()
-        elif targets is not None and isinstance(node, OpNode):
-            grad_inputs = _propagate(node, g, targets.visited)
-        elif may_be_complex and node.holomorphic:
-            grad_inputs = _conjugated(node, g)
-        else:
+        if is_plain and hooks is None:
             grad_inputs = propagate_halves(node, g) if may_be_halves else node.propagate(g)
-        if node.metas is not None:
-            grad_inputs = unbroadcast(grad_inputs, node.metas)
-        if create_graph and node.depends_on:
-            from .dependence import record_dependence
-
-            grad_inputs = record_dependence(node, grad_inputs)
-        if hooks is not None:
-            grad_inputs = call_after(hooks, grad_inputs, g)
-        if check is not None:
-            grad_inputs = check(node, grad_inputs)
+            if node.metas is not None:
+                grad_inputs = unbroadcast(grad_inputs, node.metas)
+        else:
+            grad_inputs = _gradients(node, g, hooks, targets, create_graph)
+            if check is not None:
+                grad_inputs = check(node, grad_inputs)
         following = g = None
         for edge, grad_input in zip(edges, grad_inputs):  # propagate returns one per edge
             if edge is None or grad_input is None:
@@ -335,9 +326,20 @@ def _added_to_grad(arguments: tuple[Any, Node, Any]) -> bool:
     return True
 
 
-def _propagate(node: OpNode, g: Any, needed: set[Node]) -> Sequence[Any]:
-    """The gradients that a node of an operation computes for its edges to needed nodes."""
-    return _conjugated(node, g, needed) if node.holomorphic else propagate_halves(node, g, needed)
+def _gradients(node: Node, g: Any, hooks: Any, targets: Targets | None, create_graph: bool) -> Sequence[Any]:
+    """The gradients of a node's inputs: with targets, hooks, create_graph and complex numbers."""
+    if g is None:
+        grad_inputs = node._without_gradient()
+    else:
+        needed = (targets.visited,) if targets is not None and isinstance(node, OpNode) else ()
+        grad_inputs = _conjugated(node, g, *needed) if node.holomorphic else propagate_halves(node, g, *needed)
+    if node.metas is not None:
+        grad_inputs = unbroadcast(grad_inputs, node.metas)
+    if create_graph and node.depends_on:
+        from .dependence import record_dependence
+
+        grad_inputs = record_dependence(node, grad_inputs)
+    return grad_inputs if hooks is None else call_after(hooks, grad_inputs, g)
 
 
 def _conjugated(node: Node, g: Any, *needed: set[Node]) -> Sequence[Any]:

@@ -79,48 +79,19 @@ class DataLoader(Generic[T_co]):
         in_order: bool = True,
         seed: int | None = None,
     ) -> None:
-        if not (isinstance(dataset, Dataset) or hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
-            raise TypeError(
-                "DataLoader: a dataset must have len() and indices, or be an IterableDataset; "
-                f"got an object of type {type(dataset).__name__}"
-            )
-        if shuffle is not None and not isinstance(shuffle, bool):
-            raise TypeError(f"DataLoader: shuffle must be a bool or None, not {type(shuffle).__name__}")
-        if seed is not None:
-            if generator is not None:
-                raise ArgumentError("DataLoader: seed and generator exclude each other")
-            if isinstance(seed, bool) or not isinstance(seed, int):
-                raise TypeError(f"DataLoader: seed must be an int or None, not {type(seed).__name__}")
-            generator = seed
+        _check_types(dataset, shuffle, seed, generator)
         if not num_workers >= 0 or not timeout >= 0:
             raise ArgumentError(f"num_workers and timeout must not be negative, but are {num_workers} and {timeout}")
         if num_workers == 0:
-            workers_only = {
-                "prefetch_factor": prefetch_factor,
-                "persistent_workers": persistent_workers or None,
-                "multiprocessing_context": multiprocessing_context,
-            }
-            for name, value in workers_only.items():
-                if value is not None:
-                    raise ArgumentError(f"DataLoader: {name} is about workers, but num_workers is 0")
+            _check_no_workers(prefetch_factor, persistent_workers, multiprocessing_context)
         elif multiprocessing_context is not None:
             from .workers import context_of  # lazy import, as of multiprocessing
 
             multiprocessing_context = context_of(multiprocessing_context)
-        iterable = isinstance(dataset, IterableDataset)
-        if iterable and (shuffle or sampler is not None or batch_sampler is not None):
-            raise ArgumentError("an IterableDataset gives its samples in its own order: no shuffle, no sampler")
-        if sampler is not None and shuffle:
-            raise ArgumentError("sampler option is mutually exclusive with shuffle")
-        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-            raise ArgumentError(
-                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-            )
-        if batch_size is None and drop_last:
-            raise ArgumentError("drop_last needs batches, but batch_size is None")
+        _check_order(dataset, batch_size, shuffle, sampler, batch_sampler, drop_last)
         items: Any = dataset
-        self.generator = as_generator(generator)
-        if iterable:
+        self.generator = as_generator(generator if seed is None else seed)
+        if isinstance(dataset, IterableDataset):
             sampler = items  # yields samples instead of indices
         elif sampler is None:
             sampler = RandomSampler(items, generator=self.generator) if shuffle else SequentialSampler(items)
@@ -235,6 +206,46 @@ class DataLoader(Generic[T_co]):
             f"have been fetched{replicas}",
             stacklevel=stacklevel_of_user(),
         )
+
+
+def _check_types(dataset: Any, shuffle: Any, seed: Any, generator: Any) -> None:
+    if not (isinstance(dataset, Dataset) or hasattr(dataset, "__getitem__") or hasattr(dataset, "__getitems__")):
+        raise TypeError(
+            "DataLoader: a dataset must have len() and indices, or be an IterableDataset; "
+            f"got an object of type {type(dataset).__name__}"
+        )
+    if shuffle is not None and not isinstance(shuffle, bool):
+        raise TypeError(f"DataLoader: shuffle must be a bool or None, not {type(shuffle).__name__}")
+    if seed is not None and generator is not None:
+        raise ArgumentError("DataLoader: seed and generator exclude each other")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise TypeError(f"DataLoader: seed must be an int or None, not {type(seed).__name__}")
+
+
+def _check_no_workers(prefetch_factor: Any, persistent_workers: Any, multiprocessing_context: Any) -> None:
+    of_workers = {
+        "prefetch_factor": prefetch_factor,
+        "persistent_workers": persistent_workers or None,
+        "multiprocessing_context": multiprocessing_context,
+    }
+    for name, value in of_workers.items():
+        if value is not None:
+            raise ArgumentError(f"DataLoader: {name} is about workers, but num_workers is 0")
+
+
+def _check_order(
+    dataset: Any, batch_size: int | None, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    if isinstance(dataset, IterableDataset) and (shuffle or sampler is not None or batch_sampler is not None):
+        raise ArgumentError("an IterableDataset gives its samples in its own order: no shuffle, no sampler")
+    if sampler is not None and shuffle:
+        raise ArgumentError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+        raise ArgumentError(
+            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+        )
+    if batch_size is None and drop_last:
+        raise ArgumentError("drop_last needs batches, but batch_size is None")
 
 
 class _Batches:
