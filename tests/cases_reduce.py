@@ -35,7 +35,7 @@ def reduction(name: str, reference: Any, forms: Any, torch: Any = None, **more: 
             lambda m, x, given=arguments: call(m, x, **given),
             lambda x, axis=axis, keepdims=keepdims: reference(x, axis, keepdims),
             shapes=shapes,
-            torch=None if torch is None else lambda t, x, given=arguments: torch(t, x, **given),
+            torch=torch and (lambda t, x, given=arguments: torch(t, x, **given)),
             scaled=True,
             **more,
         )

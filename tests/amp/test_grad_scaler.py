@@ -162,3 +162,43 @@ def test_a_recorded_step_through_a_scaler_is_refused_by_name() -> None:
     step()
     with pytest.raises(norch.CaptureError, match="Python reads"):
         step()
+
+
+# ---- without PyTorch -------------------------------------------------------------------------------------------------
+
+
+def test_a_scale_grows_after_an_interval_and_shrinks_after_an_overflow() -> None:
+    options: Any = {"init_scale": 8.0, "growth_interval": 2, "growth_factor": 4.0, "backoff_factor": 0.5}
+    seen = _scaled(norch, [1.0, 1.0, 1.0, float("inf"), 1.0, 1.0], **options)
+    assert seen[1::3] == [8.0, 32.0, 32.0, 16.0, 16.0, 64.0]
+    assert [state["_growth_tracker"] for state in seen[2::3]] == [1, 0, 1, 0, 1, 0]
+    assert [w[0] for w in seen[::3]] == [0.5, 0.0, -0.5, -0.5, -1.0, -1.5]  # the overflow is no step
+
+
+def test_tensors_in_containers_are_scaled() -> None:
+    x, scaler = norch.ones(1), norch.GradScaler("cpu", init_scale=4.0)
+    for container in ([x, x], (x, (x,))):
+        scaled: Any = scaler.scale(container)
+        assert type(scaled) is type(container) and scaled[0].item() == 4.0
+    assert type(scaled[1]) is tuple and scaled[1][0].item() == 4.0
+    assert [y.item() for y in scaler.scale(iter((x, x)))] == [4.0, 4.0]
+
+
+def test_gradients_without_elements_overflow_in_no_step() -> None:
+    w, empty = norch.ones(1, requires_grad=True), norch.ones(0, requires_grad=True)
+    optimizer, scaler = optim.SGD([{"params": [w]}, {"params": [empty]}], lr=0.5), norch.GradScaler("cpu")
+    scaler.scale(empty.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert scaler.state_dict()["_growth_tracker"] == 1 and w.grad is None
+
+
+def test_float16_gradients_are_unscaled_where_a_subclass_allows_them() -> None:
+    w = norch.ones(2, dtype=norch.float16, requires_grad=True)
+    w.grad = norch.full((2,), 8.0, dtype=norch.float16)
+    optimizer, scaler = optim.SGD([w], lr=0.5), norch.GradScaler("cpu")
+    inverse, none_found = norch.tensor(0.25), norch.tensor(0.0)
+    assert [x.item() for x in scaler._unscale_grads_(optimizer, inverse, none_found, True).values()] == [0.0]
+    assert w.grad.tolist() == [2.0, 2.0]
+    with pytest.raises(norch.DTypeError, match="float16"):
+        scaler._unscale_grads_(optimizer, inverse, none_found, False)

@@ -1,10 +1,12 @@
 """Conditions of control code that mutants of one token (tests/mutate.py) got past: here each operand decides."""
 
+import warnings
+
 import pytest
 
 import norch
 from norch import nn
-from norch.amp import GradScaler, custom_fwd
+from norch.amp import GradScaler, custom_bwd, custom_fwd
 
 # ---- modules ---------------------------------------------------------------------------------------------------------
 
@@ -69,6 +71,54 @@ def test_custom_fwd_casts_where_autocast_is_on_and_tensors_of_its_device():
         assert Seen.apply(x).dtype is norch.bfloat16
         assert Seen.apply(norch.ones(1, device="meta")).dtype is norch.float32
         assert Seen.apply(x.double()).dtype is norch.float64
+
+
+class WithoutContext(norch.autograd.Function):
+    """Its forward gets no ctx; backward gives 1 where autocast is on, else 0."""
+
+    @staticmethod
+    @custom_fwd(device_type="cpu")
+    def forward(x):
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * norch.is_autocast_enabled("cpu")
+
+
+class WithContext(WithoutContext):
+    @staticmethod
+    @custom_fwd(device_type="cpu")
+    def forward(ctx, x):
+        return x.clone()
+
+    backward = staticmethod(custom_bwd(WithoutContext.backward, device_type="cpu"))
+    setup_context = norch.autograd.Function.setup_context
+
+
+@pytest.mark.parametrize("function", [WithContext, WithoutContext])
+@pytest.mark.parametrize("forward", [False, True])
+@pytest.mark.parametrize("backward", [False, True])
+def test_backward_has_autocast_as_forward_had_it(function, forward, backward):
+    x = norch.ones(1, requires_grad=True)
+    with norch.autocast("cpu", enabled=forward):
+        y = function.apply(x)
+    with norch.autocast("cpu", enabled=backward):
+        y.backward()
+    assert x.grad.item() == (forward and function is WithContext)
+
+
+@pytest.mark.parametrize(
+    "device, dtype", [("cpu", norch.float32), ("cuda", norch.float32), ("cuda", norch.float16)], ids=str
+)
+def test_autocast_that_is_not_enabled_warns_of_nothing(device, dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        norch.autocast(device, dtype=dtype, enabled=False)
 
 
 def test_autocast_of_a_device_leaves_tensors_of_others():
