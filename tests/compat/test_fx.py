@@ -310,3 +310,44 @@ def test_replaced_patterns() -> None:
     assert "relu" not in traced.code
     used = fx.symbolic_trace(lambda x: (y := x + 1) * norch.relu(y))
     assert fx.replace_pattern(used, lambda x: norch.relu(x + 1), lambda x: x) == []
+
+
+# ---- passes ----------------------------------------------------------------------------------------------------------
+
+
+def test_shapes_of_nodes(torch: Any) -> None:
+    def shapes(lib: Any, propagation: Any) -> list[Any]:
+        traced = lib.fx.symbolic_trace(make(lib))
+        propagation(traced).propagate(lib.ones(2, 3, 6, 6))
+        metas = [(node.name, node.meta.get("tensor_meta")) for node in traced.graph.nodes]
+        return [(name, tuple(m.shape), m.stride, m.requires_grad) for name, m in metas if hasattr(m, "shape")]
+
+    from torch.fx.passes.shape_prop import ShapeProp as Theirs
+
+    from norch.compat.fx_passes import ShapeProp
+
+    assert shapes(norch, ShapeProp) == shapes(torch, Theirs)
+    assert norch.fx.passes.shape_prop.ShapeProp is ShapeProp
+
+
+def test_batch_norms_are_fused() -> None:
+    from norch.compat.fx_passes import fuse, remove_dropout
+
+    nn = norch.nn
+    inner = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.9))
+    model = nn.Sequential(nn.Conv2d(2, 4, 2), nn.BatchNorm2d(4), nn.AdaptiveAvgPool2d(1), nn.Flatten(), inner)
+    x = norch.randn(8, 2, 5, 5)
+    for _ in range(3):
+        model(x)
+    model.eval()
+    expected, fused = model(x), fuse(model)
+    norch.testing.assert_close(fused(x), expected, rtol=1e-4, atol=1e-5)
+    kinds = [type(module).__name__ for module in fused.modules()]
+    assert not [kind for kind in kinds if kind.startswith("BatchNorm")] and "BatchNorm2d" in map(_kind, model.modules())
+    assert fuse(model, inplace=True) is not model and isinstance(model[0].bias, norch.nn.Parameter)
+    trained = remove_dropout(inner.train())
+    assert "Dropout" not in map(_kind, trained.modules()) and trained(norch.randn(4, 4)).shape == (4, 3)
+
+
+def _kind(module: Any) -> str:
+    return type(module).__name__
