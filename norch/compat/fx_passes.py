@@ -62,7 +62,7 @@ class ShapeProp(Interpreter):
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Any]) -> bool:
     """Whether node is a call of a module of the second class on the result of one of the first."""
-    given = node.args[0] if node.args else None
+    given: Any = node.args[0] if node.args else None
     pair = (given, node)
     if not all(isinstance(x, Node) and x.op == "call_module" and x.target in modules for x in pair):
         return False
