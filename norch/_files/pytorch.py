@@ -40,7 +40,7 @@ STORAGES = {f"{kind}Storage": BY_NAME[dtype] for dtype, kind in TYPES.items()}
 
 
 class Typed(Storage):
-    """A storage, and the dtype that it was written as. turned: the copies of it whose elements have another sign."""
+    """A storage, and the dtype as which it was written. turned has copies of it whose elements have another sign."""
 
     __slots__ = ("dtype", "turned")
 
@@ -197,8 +197,9 @@ def _counterpart(module: str, name: str) -> Any:
 
 
 class TorchUnpickler(RestrictedUnpickler):
-    """Knows the names of PyTorch, and tensors that are made of typed storages. trusting: takes classes of other modules
-    too."""
+    """An unpickler that resolves the names of PyTorch, and makes tensors of typed storages. With trusting it also
+    resolves classes of other modules.
+    """
 
     calls = CALLS_HERE
 
@@ -233,7 +234,7 @@ class TorchUnpickler(RestrictedUnpickler):
 
 
 class Archive:
-    """The zip of such a file, whose head has been read."""
+    """The zip of such a file. The head of the file has been read."""
 
     def __init__(self, file: Any, source: Source, head: bytes):
         file = _seekable(file, source, head)
@@ -351,7 +352,7 @@ KINDS = {dtype: _Kind(dtype) for dtype in STORAGES.values()}
 
 
 class _Stored:
-    """A storage that stands in a zip under a key. reference: how the pickle has it."""
+    """A storage in a zip, with its key. reference is its form in the pickle."""
 
     def __init__(self, storage: Storage, dtype: DType, key: str):
         self.storage, self.dtype = storage, dtype

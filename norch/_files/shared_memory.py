@@ -26,9 +26,8 @@ from . import section
 
 
 class Block:
-    """size bytes of shared memory at an address of this process; unmapped with the last reference to the object.
-
-    handle: of a block that another process has made, and owned by this one; by default a new one of zeros.
+    """size bytes of shared memory at an address of this process, unmapped with the last reference to the object. handle
+    is that of a block of another process, and then belongs to this one; by default the block is new, and zero.
     """
 
     __slots__ = ("__weakref__", "_close", "_forget", "address", "handle", "identity", "size")
@@ -48,7 +47,7 @@ class Block:
         self.close()
 
     def close(self) -> None:
-        """Gives the handle back: the block stays mapped, and cannot be sent any more."""
+        """Releases the handle. The block stays mapped, and cannot be sent any more."""
         handle, self.handle = getattr(self, "handle", -1), -1
         if handle >= 0:
             self._close(handle)
@@ -99,10 +98,9 @@ def _references_of_two_owners() -> int:
 
 
 def share_memory_(self: Any) -> Any:
-    """Moves the elements to shared memory: processes that get the tensor, or are forked later, see each other's writes.
-    Does nothing to tensors of other devices, and to what is shared already.
-
-    Error if other tensors use the same memory: they would keep the old one.
+    """Moves the elements to shared memory. Processes that receive the tensor, or are forked later, see each other's
+    writes. Does nothing to tensors of other devices, and to tensors that are shared already. Error if other tensors use
+    the same memory, because they would keep the old one.
 
     >>> x = norch.ones(3).share_memory_()
     >>> x.is_shared(), x[1:].is_shared()
@@ -153,8 +151,9 @@ def one_copy() -> Iterator[None]:
 
 
 def reduce_storage(storage: Storage) -> tuple[Any, ...]:
-    """How multiprocessing pickles a storage: as the handle of its block. One that is not shared is copied, into a
-    block or, where it is small, into the pickle."""
+    """How multiprocessing pickles a storage: as the handle of its block. A storage that is not shared is copied, into a
+    block or, if it is small, into the pickle.
+    """
     from multiprocessing.context import get_spawning_popen
 
     block = _shared.get(storage.data_ptr()) or (_copies or {}).get(storage)

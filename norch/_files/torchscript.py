@@ -36,7 +36,7 @@ class ScriptState(OrderedDict[str, Any]):
     """The state dict of a TorchScript archive.
 
     attributes  all attributes of the module, a dict in which a submodule is a dict, too
-    constants   the tensors that stand in its code
+    constants   the tensors in its code
     """
 
     attributes: ScriptObject

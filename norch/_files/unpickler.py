@@ -93,8 +93,9 @@ class Refusal(pickle.UnpicklingError):
 
 
 def shown(x: Any) -> str:
-    """What a message says of an object of a file, whose repr() may be of any length: lists in lists can be short in a
-    file, and have 2 to the 1000 elements."""
+    """An object of a file for a message. Its repr() may have any length: lists in lists can be short in a file, and
+    have 2 to the 1000 elements.
+    """
     if isinstance(x, (str, bytes)):
         return repr(x if len(x) <= 100 else x[:100])
     if isinstance(x, (bool, float, type(None))) or (isinstance(x, int) and x.bit_length() <= WORD):
@@ -266,7 +267,7 @@ class RestrictedUnpickler(pickle._Unpickler):  # that in Python, as the one in C
         self.check_keys(self.metastack[-1][-1], self.stack)
 
     def check_name(self) -> None:
-        """A name that stands in the file once may be looked up often."""
+        """Counts the work of looking up a name. A name that occurs once in the file may be looked up often."""
         self.spend(sum(len(part) // WORD for part in self.stack[-2:] if isinstance(part, str)))
 
     def refuse(self) -> None:

@@ -45,8 +45,8 @@ def around({names}):
 class Entry:
     """A function and the code at its start.
 
-    original    the function as it is without an entry
-    override    None, or override(arguments, named), which gives NOTHING where the call is not overridden
+    original    the function without an entry
+    override    None, or override(arguments, named), which returns NOTHING if the call is not overridden
     """
 
     __slots__ = ("function", "original", "override")
@@ -98,7 +98,7 @@ def code_of(function: Any) -> CodeType:
 
 
 def entry_of(function: FunctionType) -> Entry:
-    """The entry of a function, made at the first call."""
+    """The entry of a function. The first call makes it."""
     entry = _entries.get(id(function))
     if entry is None:
         entry = _entries[id(function)] = Entry(function)

@@ -92,7 +92,7 @@ def _compile_init(cls: Any, names: dict[str, Any]) -> Any:
 
 
 def define(cls: Any, names: dict[str, Any], signature: str, body: list[str], **closure: Any) -> Any:
-    """A method of cls, with the names of closure, and for the rest those of its module, names."""
+    """Defines a method of cls from its text, with the names in closure, and otherwise those of its module, names."""
     lines = [f"def define({', '.join(closure)}):", f"    def {signature}:", *(f"        {line}" for line in body)]
     namespace: dict[str, Any] = {}
     source = "\n".join([*lines, f"    return {signature.partition('(')[0]}"])

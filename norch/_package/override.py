@@ -1,9 +1,9 @@
 """__torch_function__, by which classes override operations on their instances. overrides.py has the public names.
 
-Until there is such an instance nothing is checked. Then public functions, and methods of other arguments than self,
-begin at an entry (entries.py), which looks at the types of what is given. Methods, operators and attributes of a
-subclass of Tensor are found in the subclass itself, where begin() puts them: those of plain tensors stay as they are.
-Objects that are no tensors are noticed where a function refuses them: instead().
+Nothing is checked until there is such an instance. Then public functions, and methods with arguments other than self,
+begin at an entry (entries.py), which looks at the types of the arguments. Methods, operators and attributes of a
+subclass of Tensor are found in the subclass itself, where begin() puts them; those of plain tensors do not change.
+Objects that are no tensors are noticed when a function refuses them: instead().
 
 The order of the protocol is PyTorch's: modes, then classes before their bases, then from left to right.
 """
@@ -70,13 +70,15 @@ def overrides(kind: type) -> bool:
 
 
 def _of_pytorch(kind: type) -> bool:
-    """Whether it is a class of PyTorch's tensors, beside norch: they override PyTorch's functions, not norch's."""
+    """Whether cls is a class of PyTorch's tensors, imported beside norch. These override PyTorch's functions, not
+    norch's.
+    """
     named = (f"{base.__module__}.{base.__name__}" for base in kind.__mro__)
     return not issubclass(kind, Handle) and "torch.Tensor" in named
 
 
 def _is_of_pytorch(func: Any) -> bool:
-    """Whether a function is one of PyTorch, beside norch: it has no way to compute with norch's tensors."""
+    """Whether function belongs to PyTorch, imported beside norch. It cannot compute with norch's tensors."""
     pytorch = sys.modules.get("torch")
     if pytorch is None or pytorch is sys.modules["norch"]:
         return False
@@ -85,7 +87,9 @@ def _is_of_pytorch(func: Any) -> bool:
 
 
 def holds_elements(x: Any) -> bool:
-    """Whether x, as a sparse tensor, holds elements that C has not, so that no setting turns its overrides off."""
+    """Whether x, such as a sparse tensor, has elements that C does not have, so that no setting turns its overrides
+    off.
+    """
     return isinstance(x, Handle) and x._in_coordinates  # type: ignore[attr-defined]
 
 
@@ -270,8 +274,9 @@ def _method_of_tensor(name: str) -> Any:
 
 
 def _is_operator(name: str, method: FunctionType) -> bool:
-    """Whether a method is an operator of its first operand, also in place; of those that are reflected Python has tried
-    the other one."""
+    """Whether a method is an operator of its first operand, or its in-place form. For a reflected operator Python has
+    tried the other operand.
+    """
     return name[:3] == "__i" or is_row(method) or name in ("__matmul__", "__pow__")
 
 
@@ -302,7 +307,7 @@ def _looking(public: Any) -> Any:
 
 
 def _takes_any(code: CodeType) -> bool:
-    """Whether a function takes arguments."""
+    """Whether a function has parameters."""
     return bool(code.co_argcount or code.co_flags & 12)
 
 
@@ -385,7 +390,7 @@ def _method(name: str, base: Any) -> Any:
 
 
 def _install(cls: type) -> None:
-    """Puts methods and attributes of Tensor that look for overrides into cls, a class whose bases have none."""
+    """Adds methods and attributes of Tensor that look for overrides to cls, a class whose bases have none."""
     if "_overrides" in vars(cls):
         return
     cls._overrides = True  # type: ignore[attr-defined]
@@ -410,7 +415,9 @@ _active = 0  # modes in all threads
 
 
 def change_modes(change: int) -> None:
-    """Counts a mode that begins (1) or ends (-1). While there is one all methods look for it, of plain tensors too."""
+    """Counts a mode that begins (1) or ends (-1). While there is one, all methods look for it, also methods of plain
+    tensors.
+    """
     begin()
     lib.norch_captured_slow_path(change)
     with _lock:

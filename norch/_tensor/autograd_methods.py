@@ -36,8 +36,9 @@ class AutogradMethods(Handle):
         self.requires_grad_(value)
 
     def requires_grad_(self: T, requires_grad: bool = True) -> T:
-        """Sets whether this tensor collects a gradient in .grad; floats or complex numbers only. TypeError for other
-        than a bool."""
+        """Sets whether this tensor collects a gradient in .grad; floats or complex numbers only. TypeError unless the
+        argument is a bool.
+        """
         if requires_grad is not True and requires_grad is not False:
             raise TypeError(f"requires_grad_: requires_grad must be a bool, not {type(requires_grad).__name__}")
         node = gradient_edge(self)
@@ -66,7 +67,7 @@ class AutogradMethods(Handle):
 
     @property
     def _base(self: T) -> T | None:
-        """The tensor that this one is a view of; None where it is none, or that was not recorded."""
+        """The tensor of which this one is a view. None if it is no view, or if the view was not recorded."""
         return base_of(self)
 
     def _is_view(self) -> bool:
@@ -121,7 +122,7 @@ class AutogradMethods(Handle):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward() has added up; None before the first.
+        """The sum of the gradients of backward(); None before the first.
 
         >>> x = norch.tensor([3.0], requires_grad=True)
         >>> (x * x).backward()
@@ -198,7 +199,7 @@ class AutogradMethods(Handle):
 
     @property
     def _version(self) -> int:
-        """When it was last written to in place, a sequence number as nodes have; 0 for never."""
+        """The sequence number, as nodes have, of the last in-place write; 0 if there was none."""
         return self._version_counter[0] if self._version_counter else 0
 
 

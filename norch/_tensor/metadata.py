@@ -1,4 +1,4 @@
-"""How a Tensor lies in memory: its strides, bytes, addresses and storage."""
+"""How a Tensor is stored in memory: its strides, bytes, addresses and storage."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class MetadataMethods(Handle):
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the elements live on the CPU.
+        """Whether the elements are on the CPU.
 
         >>> norch.ones(2).is_cpu
         True
@@ -82,7 +82,7 @@ class MetadataMethods(Handle):
         return self._device_index if self._device_type not in _HOSTS else -1
 
     def storage(self: Any) -> Any:
-        """All elements behind it, in the order in which they lie in memory: a TypedStorage.
+        """A TypedStorage of all elements behind the tensor, in the order in memory.
 
         >>> norch.tensor([[1, 2], [3, 4]]).T.storage().tolist()
         [1, 2, 3, 4]
@@ -124,7 +124,7 @@ class MetadataMethods(Handle):
         return is_same_place and tuple(self.shape) == tuple(tensor.shape) and self.stride() == tensor.stride()  # type: ignore[attr-defined]
 
     def data_ptr(self) -> int:
-        """The address of the first element; 0 if there is none.
+        """The address of the first element; 0 for a tensor without elements.
 
         >>> x = norch.zeros(5)
         >>> x[2:].data_ptr() - x.data_ptr()
@@ -134,7 +134,8 @@ class MetadataMethods(Handle):
         return self._data_pointer if self._numel and self._device_type != META.code else 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in C order without gaps, or for channels_last in that of (N, H, W, C).
+        """Whether the elements are in C order without gaps, or with memory_format=channels_last in the order of (N, H,
+        W, C).
 
         >>> x = norch.zeros(2, 3)
         >>> x.is_contiguous(), x.T.is_contiguous()

@@ -42,7 +42,7 @@ class ProtocolMethods(Handle):
 
     def numpy(self: Any, *, force: bool = False) -> Array:
         """A NumPy array that shares memory with the tensor, or with force with its detached copy on the CPU. Error for
-        a tensor that requires grad where gradients are recorded, that is not within no_grad().
+        a tensor that requires grad, outside of no_grad().
 
         >>> norch.ones(2).numpy()
         array([1., 1.], dtype=float32)

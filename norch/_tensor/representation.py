@@ -1,4 +1,4 @@
-"""The text of tensors, in PyTorch's format: aligned, with four digits; of large ones without the middle."""
+"""The text of tensors, in PyTorch's format: aligned, with four digits. The text of a large tensor omits the middle."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Sets how tensors print: digits after the point, the number of elements above which the middle is left out, the
-    number that then stays at each end, the length of lines. profile, "default", "short" or "full", is applied first.
-    TypeError for options of another type, ValueError for negative ones and unknown profiles; then nothing changes.
+    """Sets how tensors print: digits after the point, the number of elements above which the middle is omitted, the
+    number of elements that then remain at each end, and the length of lines. profile, "default", "short" or "full", is
+    applied first. TypeError for options of another type, ValueError for negative ones and unknown profiles; then
+    nothing has changed.
 
     >>> norch.set_printoptions(precision=2)
     >>> norch.tensor([0.123456])
@@ -63,8 +64,9 @@ def set_printoptions(
 
 
 def text(x: Any, contents: str | None = None) -> str:
-    """The repr of a tensor, which begins with the name of its class where that is a subclass. contents: what stands in
-    place of the elements."""
+    """The repr of a tensor. For a subclass it begins with the name of the class. contents, if any, replaces the
+    elements.
+    """
     kind = type(x).__name__
     prefix = "tensor(" if kind in ("Tensor", "Parameter") else f"{kind}("
     notes = _notes(x)
@@ -149,7 +151,7 @@ def _formatter(values: list[Any], kind: str) -> tuple[Show, int]:
 
 
 def _complex_formatter(values: list[Any]) -> tuple[Show, int]:
-    """The same for complex numbers, whose parts are padded each for itself."""
+    """_formatter() for complex numbers. Both parts are padded separately."""
     (real, real_width), (imaginary, imaginary_width) = (
         _formatter([part(v) for v in values], "f") for part in (attrgetter("real"), attrgetter("imag"))
     )
@@ -173,7 +175,7 @@ def _body(x: Any, indent: int) -> str:
 
 
 def _shown_lists(x: Any, summarise: bool) -> Any:
-    """x as nested lists, with None in place of what is left out."""
+    """x as nested lists, with None for omitted elements."""
     if x.ndim == 0 or not summarise:
         return x.tolist()
     size = x.shape[0]

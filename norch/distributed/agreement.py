@@ -33,13 +33,13 @@ def told(operation: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> s
 
 
 class Agreement:
-    """Compares the calls of the ranks of an MPI communicator, whose module is mpi."""
+    """Compares the calls of the ranks of an MPI communicator. mpi is the communicator's module."""
 
     def __init__(self, comm: Any, ranks: Sequence[int], watch: Watch, mpi: Any) -> None:
         self.comm, self.ranks, self.watch, self.mpi = comm.Dup(), ranks, watch, mpi
 
     def check(self, operation: tuple[Any, ...], method: str, arguments: Sequence[Any]) -> None:
-        """Waits for the numbers of all ranks. Error on all of them where they differ."""
+        """Waits for the numbers of all ranks. Raises an Error on all of them if the numbers differ."""
         text = told(operation, method, arguments)
         pair = _pair(text)
         self.watch.run(operation, self.comm.Allreduce, self.mpi.IN_PLACE, [pair, self.mpi.INT64_T], self.mpi.MAX)
@@ -53,7 +53,7 @@ class Agreement:
         return Pending(self, operation, method, arguments)
 
     def compare(self, operation: tuple[Any, ...], text: str, pair: Sequence[int]) -> None:
-        """Error where the numbers, the largest and the negated smallest, are not one."""
+        """Raises an Error if the largest number and the negated smallest show that numbers differ."""
         if pair[0] != -pair[1]:
             self.differ(operation, text)
 

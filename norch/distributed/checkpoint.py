@@ -29,12 +29,14 @@ _Path = tuple[Any, ...]  # the keys that lead to a value in nested dicts
 
 
 def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
-    """Writes nested dicts to the folder checkpoint_id, which all ranks see. All ranks call it.
+    """Writes nested dicts to the folder checkpoint_id, which all ranks see. All ranks call it. It works without a
+    process group, too.
 
-    A value that several ranks have is the same on all, and is written by one of them, so that each writes about as
-    many bytes; what differs has a key of its own, as f"random state of {rank}". A value that has state_dict(), as
-    modules, optimizers and schedules do, is written as that; of a ZeroRedundancyOptimizer each rank writes its part.
-    Works without a process group, too. An error of one rank is raised on all ranks, and the old checkpoint stays.
+    A value that several ranks have must be the same on all. One of them writes it, so that all ranks write about the
+    same number of bytes. A value that differs between ranks needs a key of its rank, such as f"random state of {rank}".
+    A value that has state_dict(), as modules, optimizers and schedules do, is written as its state dict; each rank
+    writes its part of a ZeroRedundancyOptimizer. An error of one rank is raised on all ranks, and the old checkpoint
+    stays.
 
     >>> import tempfile
     >>> model, folder = norch.nn.Linear(2, 1), tempfile.TemporaryDirectory()
@@ -68,11 +70,11 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], p
 
 
 def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str], process_group: Any = None) -> None:
-    """Reads what save() wrote into state_dict, in place: tensors are written to, other values replaced, and values
-    that have load_state_dict() get all that was saved of them.
+    """Reads what save() wrote into state_dict, in place: tensors are written to, other values replaced, and values that
+    have load_state_dict() get everything that was saved of them.
 
-    Each rank reads by itself. Error where the folder has no checkpoint, or not all of the keys; ShapeError where a
-    tensor has another shape. Nothing is changed then, but by load_state_dict() of values that come before.
+    Each rank reads by itself. Error if the folder has no checkpoint, or not all of the keys; ShapeError if a tensor has
+    another shape. Then nothing has changed, except by load_state_dict() of earlier values.
 
     >>> import tempfile
     >>> folder, state = tempfile.TemporaryDirectory(), {"model": norch.nn.Linear(2, 1), "epoch": 0}

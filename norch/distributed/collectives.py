@@ -1,9 +1,9 @@
-"""Collectives on tensors. Each rank of the group calls the same one, with tensors of the same shapes and dtypes; where
-MPI moves them and ranks differ, all of them raise an Error (agreement.py).
+"""Collectives on tensors. Each rank of the group calls the same one, with tensors of the same shapes and dtypes. If MPI
+moves them and ranks differ, all ranks raise an Error (agreement.py).
 
-Elements are passed to MPI or NCCL in memory, without pickling (transfer.py). float16 and bfloat16 are added in
-float32. Names and arguments are those of torch.distributed; src and dst are numbers in the world, also in a group, and
-group_src and group_dst those in the group.
+Elements are passed to MPI or NCCL in memory, without pickling (transfer.py). float16 and bfloat16 are added in float32.
+Names and arguments are those of torch.distributed. src and dst are ranks in the world, also for a group; group_src and
+group_dst are ranks in the group.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ReduceOp:
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Combines the tensors of all ranks, in place, the same bits on each.
+    """Combines the tensors of all ranks, in place. All ranks get the same bits.
 
     >>> x = norch.ones(2)
     >>> norch.distributed.all_reduce(x)
@@ -56,7 +56,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 
 
 def all_reduce_as(note: Note, tensor: Tensor, op: Any, group: Any) -> Work:
-    """all_reduce() that has begun, and that ranks with another note do not share."""
+    """Begins an all_reduce() that ranks with another note do not share."""
     call = Call("all_reduce", group, True, tensor, op, note)
     x = Numbers(call, tensor, op)
     return call.begun("Allreduce", call.link.in_place, x.spec, x.op, done=[x])
@@ -65,7 +65,7 @@ def all_reduce_as(note: Note, tensor: Tensor, op: Any, group: Any) -> Work:
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
-    """Gives all ranks the tensor of rank src, in place.
+    """Copies the tensor of rank src into the tensor of each rank.
 
     >>> x = norch.ones(2) * norch.distributed.get_rank()
     >>> norch.distributed.broadcast(x, src=0)
@@ -81,7 +81,8 @@ def reduce(
     tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Combines the tensors of all ranks into that of rank dst, in place. Those of the others do not change.
+    """Combines the tensors of all ranks into the tensor of rank dst, in place. The tensors of other ranks do not
+    change.
 
     >>> x = norch.ones(2)
     >>> norch.distributed.reduce(x, dst=0)  # on rank 0 the number of ranks
@@ -94,8 +95,8 @@ def reduce(
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Writes the tensor of each rank into tensor_list, in the order of ranks. Ranks may have other shapes
-    than this one's, if the list has them too.
+    """Writes the tensor of each rank into tensor_list, in the order of ranks. Ranks may have different shapes, if the
+    tensors in the list have them too.
 
     >>> found = [norch.empty(2) for _ in range(norch.distributed.get_world_size())]
     >>> norch.distributed.all_gather(found, norch.ones(2))
@@ -131,7 +132,7 @@ def all_gather_into_tensor(
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Combines the lists of all ranks, and writes into output the part with this rank's number.
+    """Combines the lists of all ranks, and writes the part with this rank's number into output.
 
     >>> part, parts = norch.empty(2), [norch.ones(2) for _ in range(norch.distributed.get_world_size())]
     >>> norch.distributed.reduce_scatter(part, parts)
@@ -150,7 +151,7 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Combines the inputs of all ranks, and writes into output the part with this rank's number.
+    """Combines the inputs of all ranks, and writes the part with this rank's number into output.
 
     >>> part, parts = norch.empty(2), norch.ones(2 * norch.distributed.get_world_size())
     >>> norch.distributed.reduce_scatter_tensor(part, parts)
@@ -165,7 +166,8 @@ def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Sends tensor i of the input list to rank i, and writes what rank i sends to tensor i of the output list.
+    """Sends tensor i of the input list to rank i, and writes the tensor that rank i sends into tensor i of the output
+    list.
 
     >>> size = norch.distributed.get_world_size()
     >>> found, given = [norch.empty(1) for _ in range(size)], [norch.tensor([float(to)]) for to in range(size)]
@@ -183,8 +185,8 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """all_to_all() of the parts of input along its first axis into those of output; the sizes of the parts, or None
-    for equal ones.
+    """all_to_all() of parts of input and output along their first axis. The split sizes are lists, or None for equal
+    parts.
 
     >>> given = norch.arange(norch.distributed.get_world_size())
     >>> found = norch.empty_like(given)
@@ -208,7 +210,8 @@ def gather(
     tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Writes the tensors of all ranks into the gather_list of rank dst, 0 by default; the others give None.
+    """Writes the tensors of all ranks into the gather_list of rank dst, 0 by default. gather_list is None on other
+    ranks.
 
     >>> rank, size = norch.distributed.get_rank(), norch.distributed.get_world_size()
     >>> found = [norch.empty(2) for _ in range(size)] if rank == 0 else None
@@ -228,8 +231,8 @@ def scatter(
     tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
     async_op: bool = False, group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Writes into tensor the part, with this rank's number, of the scatter_list of rank src, 0 by default; the others
-    give None.
+    """Writes the part with this rank's number of the scatter_list of rank src, 0 by default, into tensor. scatter_list
+    is None on other ranks.
 
     >>> rank, size = norch.distributed.get_rank(), norch.distributed.get_world_size()
     >>> part, parts = norch.empty(1), [norch.tensor([float(to)]) for to in range(size)]
@@ -256,9 +259,9 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 def monitored_barrier(
     group: Any = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """barrier() that ends no process: where ranks do not call it within timeout (by default the group's), rank 0 of
-    the group raises an Error that names the first of them, or, with wait_all_ranks, all; those that came raise one,
-    too. ArgumentError for a group without MPI.
+    """barrier() that ends no process. If ranks do not call it within timeout (by default the group's), rank 0 of the
+    group raises an Error that names the first of them, or all of them with wait_all_ranks. The ranks that called it
+    raise an Error too. ArgumentError for a group without MPI.
 
     >>> norch.distributed.monitored_barrier(timeout=10)
     """

@@ -1,7 +1,7 @@
-"""NCCL: the binding of its library, and the transport of tensors of CUDA devices, on a stream of its own.
+"""NCCL: the binding of its library, and the transport of tensors of CUDA devices, on a separate stream.
 
-The library is loaded when a group asks for it: NORCH_NCCL_LIBRARY, or that of the wheel nvidia-nccl-cu12 or -cu13 (`pip
-install "norch-dl[nccl]"`), or whichever the system has. Functions, enums and structs are those of nccl.h, version 2.
+The library is loaded when a group asks for it: NORCH_NCCL_LIBRARY, or the library of the wheel nvidia-nccl-cu12 or
+-cu13 (`pip install "norch-dl[nccl]"`), or the system's. Functions, enums and structs are those of nccl.h, version 2.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _candidates() -> list[str]:
 
 @cache
 def nccl() -> Any:
-    """NCCL's library, its functions without the prefix "nccl". ImportError where there is none, or an older one."""
+    """NCCL's library, with function names without the prefix "nccl". ImportError if there is none, or an older one."""
     failures = []
     for path in _candidates():
         try:
@@ -130,8 +130,9 @@ def unique_id() -> bytes:
 
 
 def local_device(local_rank: int, device_id: Any) -> int:
-    """The device of a process: device_id, the current device where that is not the first, or the one with the number of
-    the process on its machine. DeviceError where there are fewer devices than processes."""
+    """The device of a process: device_id; or the current device if that is not the first; or the device with the number
+    of the process on its machine. DeviceError if there are fewer devices than processes.
+    """
     cuda.init()
     if device_id is not None:
         chosen = cuda_place(device_id)[1] if not isinstance(device_id, int) else device_id
@@ -151,9 +152,10 @@ def local_device(local_rank: int, device_id: Any) -> int:
 
 
 def id_through_file(path: str, size: int, rank: int, timeout: float) -> bytes:
-    """The id that rank 0 makes and writes to a file that all ranks see; the others read it. Rank 0 removes the file
-    when the communicator is complete. ArgumentError on rank 0 where the file is there already; Error where it does not
-    come."""
+    """The id that rank 0 makes and writes to a file that all ranks see; other ranks read the file. Rank 0 removes it
+    when the communicator is complete. ArgumentError on rank 0 if the file exists already; Error if the file does not
+    appear.
+    """
     if size == 1:
         return unique_id()
     if rank == 0:

@@ -42,7 +42,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 def broadcast_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """Copies the object_list of rank src, 0 by default, into that of each rank.
+    """Copies the object_list of rank src, 0 by default, into the list of each rank.
 
     >>> objects = [{"epoch": 3}] if norch.distributed.get_rank() == 0 else [None]
     >>> norch.distributed.broadcast_object_list(objects, src=0)
@@ -59,7 +59,8 @@ def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
-    """Writes the obj of each rank into the object_gather_list of rank dst, 0 by default; the others give None.
+    """Writes the obj of each rank into the object_gather_list of rank dst, 0 by default. object_gather_list is None on
+    other ranks.
 
     >>> rank, size = norch.distributed.get_rank(), norch.distributed.get_world_size()
     >>> norch.distributed.gather_object("done", [None] * size if rank == 0 else None, dst=0)

@@ -19,12 +19,12 @@ publish(globals())
 
 
 class ZeroRedundancyOptimizer(Optimizer):
-    """optimizer_class(params, **defaults), of which each rank updates its part of the parameters and receives the
-    others from the ranks that updated them; so it keeps about 1 / ranks of the state. Gradients must be the same on all
-    ranks, as DistributedDataParallel leaves them.
+    """optimizer_class(params, **defaults), divided over the ranks. Each rank updates its part of the parameters and
+    receives the others from the ranks that updated them, so it keeps about 1 / ranks of the state. Gradients must be
+    the same on all ranks, as they are after DistributedDataParallel.
 
-    optimizer_class: one that skips parameters without a gradient, as those of norch.optim do but LBFGS, which is no sum
-    of parts (TypeError). overlap_with_ddp=True is refused; the other options of PyTorch change nothing.
+    optimizer_class must skip parameters without a gradient, as the optimizers of norch.optim do. TypeError for LBFGS,
+    which cannot be divided. overlap_with_ddp=True is refused; the other options of PyTorch have no effect.
 
     >>> model = norch.nn.Linear(2, 1)
     >>> optimizer = ZeroRedundancyOptimizer(model.parameters(), norch.optim.Adam, lr=1e-3)
@@ -54,7 +54,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         self._whole: dict[str, Any] | None = None
 
     def _share(self) -> None:
-        """Shares groups and state with the inner optimizer, so that schedules change its rates."""
+        """Shares groups and state with the inner optimizer, so that schedules change the inner rates too."""
         self.param_groups, self.state = self.optim.param_groups, self.optim.state
 
     def _assign(self) -> None:
@@ -76,7 +76,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return self._owners[p] == self.process_group.ranks[self.process_group.rank()]
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates this rank's parameters; then the ranks broadcast theirs, so that all have all."""
+        """Updates this rank's parameters. Then each rank broadcasts its part, so that all ranks have all parameters."""
         loss = self._whole = None
         if closure is not None:
             with enable_grad():
@@ -94,7 +94,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return loss
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Gives rank `to` the state of all ranks, so that its state_dict() has it. All ranks call it."""
+        """Sends the state of all ranks to rank `to`, for its state_dict(). All ranks call it."""
         group = self.process_group
         is_there = group.ranks[group.rank()] == to
         parts: list[Any] | None = [None] * group.size() if is_there else None
@@ -117,7 +117,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return self.optim.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads what state_dict() gave, for any number of ranks, or the state dict of an optimizer_class alone."""
+        """Loads a state_dict(), for any number of ranks, or the state dict of a single optimizer_class."""
         state = state_dict["state"] if isinstance(state_dict, dict) and "state" in state_dict else {}
         params = [p for group in self.param_groups for p in group["params"]]
         mine = {i for i, p in enumerate(params) if self._is_mine(p)}

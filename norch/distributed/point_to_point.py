@@ -15,7 +15,7 @@ __all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Sends tensor to rank dst, which receives it by recv(); returns when the tensor may be written to again.
+    """Sends tensor to rank dst, which receives it by recv(). Returns when the tensor may be written to again.
 
     >>> if norch.distributed.get_world_size() > 1 and norch.distributed.get_rank() == 0:
     ...     norch.distributed.send(norch.ones(2), dst=1)
@@ -40,9 +40,9 @@ def isend(
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Writes into tensor what rank src sends (None: any rank), and returns the number of the sender. ShapeError where
-    the message has another number of elements than the tensor, DTypeError where they have another dtype, after MPI
-    has written what fits. With NCCL neither they nor tags are compared, and src is required.
+    """Writes the tensor that rank src (None: any rank) sends into tensor, and returns the rank of the sender.
+    ShapeError if the message has another number of elements than the tensor, DTypeError if it has another dtype; MPI
+    has then written the part that fits. With NCCL neither these nor tags are compared, and src is required.
 
     >>> if norch.distributed.get_rank() == 1:
     ...     sender = norch.distributed.recv(norch.empty(2), src=0)
@@ -76,7 +76,7 @@ def irecv(
 
 
 class Received(Bytes):
-    """A tensor for a message. finish() compares it with what was sent."""
+    """A tensor for a message. finish() compares it with the message."""
 
     def __init__(self, call: Call, x: Tensor) -> None:
         super().__init__(call, x)
@@ -130,8 +130,8 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Starts all operations, with NCCL as one call, so that their order does not matter; returns a Work for each.
-    ArgumentError for none, or of several groups.
+    """Starts all operations, with NCCL as one call, so that their order does not matter. Returns a Work for each.
+    ArgumentError for an empty list, and for operations of several groups.
 
     >>> dist, x = norch.distributed, norch.empty(2)
     >>> after, before = ((dist.get_rank() + step) % dist.get_world_size() for step in (1, -1))

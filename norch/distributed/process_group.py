@@ -22,12 +22,12 @@ __all__ = [
 
 
 class ProcessGroup:
-    """Ranks that communicate; made by init_process_group() and new_group().
+    """Ranks that communicate. init_process_group() and new_group() make groups.
 
-    ranks    their numbers in the world, in the order of the group
-    comm     the MPI communicator, or without MPI an object with its interface
-    links    {"cpu" or "cuda": the transport of tensors of such devices}
-    direct   the link for calls that are not first compared with those of other ranks
+        ranks    the numbers of the ranks in the world, in the order of the group
+        comm     the MPI communicator, or without MPI an object with its interface
+        links    {"cpu" or "cuda": the transport of tensors of such devices}
+        direct   the link for calls that are not first compared with those of other ranks
 
     >>> norch.distributed.new_group([0])
     ProcessGroup(backend='mpi', ranks=[0])
@@ -46,7 +46,7 @@ class ProcessGroup:
         return int(self.comm.rank)
 
     def size(self) -> int:
-        """How many processes take part."""
+        """The number of processes in the group."""
         return int(self.comm.size)
 
     def name(self) -> str:
@@ -57,8 +57,9 @@ class ProcessGroup:
         return ",".join(f"{device}:{kind}" for device, kind in kinds.items())
 
     def _link_of(self, x: Any, name: str) -> Any:
-        """The link for a tensor, or (None) for a call without one. DeviceError where the group has none for its
-        device."""
+        """The link for a tensor, or for a call without one (None). DeviceError if the group has no link for the
+        device.
+        """
         device = "cpu" if x is None else x.device.type
         if x is None and device not in self.links:
             device = "cuda"
@@ -78,14 +79,16 @@ class ProcessGroup:
         return link.together(name)
 
     def _rank_of(self, rank: int, name: str) -> int:
-        """The number in the group of a process by its number in the world. ArgumentError if it is none of them."""
+        """The number in the group of a process with this number in the world. ArgumentError if the process is not in
+        the group.
+        """
         at = self.position.get(rank) if type(rank) is int else None
         if at is None:
             raise ArgumentError(f"{name}: rank {rank!r} is not in the group of the ranks {list(self.ranks)}")
         return at
 
     def _compare(self, *operation: Any) -> None:
-        """Error on every rank where ranks are about to run different collectives (NORCH_DISTRIBUTED_DEBUG=1)."""
+        """Raises an Error on every rank if ranks are about to run different collectives (NORCH_DISTRIBUTED_DEBUG=1)."""
         if self.checks is None:
             return
         self.calls += 1
@@ -108,7 +111,7 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """What new_group() returns to processes that are not of the group.
+    """new_group() returns GroupMember.NON_GROUP_MEMBER to processes that are not in the group.
 
     >>> group = norch.distributed.new_group([0])  # on each rank
     >>> group is norch.distributed.GroupMember.NON_GROUP_MEMBER  # True where the rank is not 0
@@ -132,7 +135,7 @@ _groups: list[ProcessGroup] = []
 
 
 def is_available() -> bool:
-    """True. is_mpi_available() says whether MPI is installed.
+    """True. is_mpi_available() returns whether MPI is installed.
 
     >>> norch.distributed.is_available()
     True
@@ -154,7 +157,7 @@ def is_mpi_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """As is_mpi_available(): the backend "gloo" means MPI.
+    """The same as is_mpi_available(), because the backend "gloo" means MPI.
 
     >>> norch.distributed.is_gloo_available()
     True
@@ -194,17 +197,18 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Starts the world of all processes that `mpiexec` or `srun` has started.
+    """Starts the world of all processes that `mpiexec` or `srun` has started. An exception that nobody catches ends all
+    ranks.
 
-    backend: "mpi" or None; "gloo", which most programs for CPUs ask for, means MPI. "nccl" moves tensors of CUDA
-    devices, and no others; "cpu:gloo,cuda:nccl" both. init_method: None, "env://", or "file://" and a path that all
-    ranks see; with an MPI launcher, MPI finds the addresses. Without one, RANK and WORLD_SIZE (or rank and
-    world_size) serve "nccl", whose id travels through the file. device_id: the CUDA device of this process
-    (nccl.local_device()). timeout: seconds, or a timedelta, after which a collective that waits for other ranks ends
-    all of them (30 minutes). world_size, rank: must be what MPI says, where they are given; so must WORLD_SIZE and
-    RANK of the environment. An exception that nobody catches ends all ranks. Error if it was called before;
-    ImportError without MPI, or NCCL; DeviceError without a CUDA device for "nccl". The other options are accepted and
-    ignored.
+    backend is "mpi" or None, or "gloo", which most programs for CPUs request and which means MPI. "nccl" moves tensors
+    of CUDA devices, and no others; "cpu:gloo,cuda:nccl" moves both. init_method is None, "env://", or "file://" and a
+    path that all ranks see. With an MPI launcher, MPI finds the addresses. Without one, RANK and WORLD_SIZE (or rank
+    and world_size) are enough for "nccl", whose id travels through the file. device_id is the CUDA device of this
+    process (nccl.local_device()). timeout, in seconds or as a timedelta, is the time after which a collective that
+    waits for other ranks ends all of them; the default is 30 minutes. world_size and rank, and the environment's
+    WORLD_SIZE and RANK, must agree with MPI. Other options are accepted and ignored.
+
+    Error if it was called before; ImportError without MPI, or NCCL; DeviceError without a CUDA device for "nccl".
 
     >>> norch.distributed.init_process_group("mpi")
     """
@@ -280,8 +284,9 @@ def _backends(backend: str | None) -> dict[str, str]:
 
 
 def _from_environment(size: int, rank: int) -> tuple[int, int]:
-    """World size and rank, given or from WORLD_SIZE and RANK; a process without either is a world of one. ArgumentError
-    for numbers that are none, or do not fit each other."""
+    """World size and rank, from the arguments or from WORLD_SIZE and RANK. A process without either is a world of one.
+    ArgumentError for values that are no numbers, or that do not fit each other.
+    """
     numbers = []
     for argument, key, alone in ((size, "WORLD_SIZE", 1), (rank, "RANK", 0)):
         text = os.environ.get(key, "")
@@ -306,7 +311,7 @@ def _noted(process_group: ProcessGroup) -> ProcessGroup:
 
 
 def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str], device: Any) -> ProcessGroup:
-    """A group over an MPI communicator; device(): the index of this rank's CUDA device."""
+    """A group over an MPI communicator. device() returns the index of this rank's CUDA device."""
     link: Any = mpi.Link(comm, ranks, watch)
     links: dict[str, Any] = {place: link for place, kind in kinds.items() if kind == "mpi"}
     if kinds.get("cuda") == "nccl":
@@ -317,7 +322,7 @@ def _of_mpi(comm: Any, ranks: Sequence[int], watch: Watch, kinds: dict[str, str]
 
 
 def _local_rank(comm: Any) -> int:
-    """The number of this process among those of its machine."""
+    """The number of this process among the processes on its machine."""
     local = comm.Split_type(mpi.mpi().COMM_TYPE_SHARED)
     try:
         return int(local.rank)
@@ -326,7 +331,7 @@ def _local_rank(comm: Any) -> int:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Ends a group; None: all of them. MPI itself ends with the process, and may be initialized anew until then.
+    """Ends a group, or all groups if it is None. MPI ends with the process; until then a new world may be initialized.
 
     >>> group = norch.distributed.new_group([0])
     >>> norch.distributed.destroy_process_group(group)
@@ -348,10 +353,9 @@ def new_group(
     backend: str | None = None,
     pg_options: Any = None,
 ) -> Any:
-    """A group of some of the ranks, None: of all. Every process calls it, also those that are none of them, which get
-    GroupMember.NON_GROUP_MEMBER. ArgumentError for ranks that do not exist, or occur twice.
-
-    timeout: as of init_process_group(), by default the world's. The backend is the world's.
+    """A group of some ranks, or of all for None. Every process calls it. Processes that are not in the group get
+    GroupMember.NON_GROUP_MEMBER. timeout is that of init_process_group(), by default the world's. The backend is the
+    world's. ArgumentError for ranks that do not exist, or occur twice.
 
     >>> group = norch.distributed.new_group([0])
     >>> norch.distributed.get_world_size(group)
@@ -387,7 +391,9 @@ def new_group(
 
 
 def group_of(group: Any, name: str) -> ProcessGroup:
-    """The group, None: that of all. Error before init_process_group(), or if this process is not in it."""
+    """The group, or the group of all ranks for None. Error before init_process_group(), or if this process is not in
+    it.
+    """
     found = GroupMember.WORLD if group is None else group
     if found is None:
         raise Error(f"{name}: call norch.distributed.init_process_group() first")
@@ -409,7 +415,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes the group has; -1 if this one is not in it.
+    """The number of processes in the group; -1 if this process is not in it.
 
     >>> share = 64 // norch.distributed.get_world_size()
     """
@@ -458,7 +464,8 @@ def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The number of this process among those of its machine: which GPU it takes. fallback_rank is not needed.
+    """The number of this process among the processes on its machine, by which it chooses a GPU. fallback_rank is not
+    needed.
 
     >>> if norch.cuda.is_available():
     ...     norch.cuda.set_device(norch.distributed.get_node_local_rank())

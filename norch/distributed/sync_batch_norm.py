@@ -31,9 +31,9 @@ class _Sum(Function):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm of (N, C, ...) whose statistics are, in training, those of the batches of all ranks of process_group
-    together (None: of all). Batches may be of different sizes. Otherwise as BatchNorm1d; on one rank, and in eval
-    mode, it is the same. Error in training before init_process_group().
+    """BatchNorm of (N, C, ...) whose statistics, in training, are computed from the batches of all ranks of
+    process_group (None: all ranks). Batches may have different sizes. On one rank, and in eval mode, it is the same as
+    BatchNorm1d, which describes the parameters. Error in training before init_process_group().
 
     >>> model = norch.nn.Sequential(norch.nn.Conv2d(1, 2, 3), norch.nn.BatchNorm2d(2))
     >>> norch.nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]
@@ -95,7 +95,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: ProcessGroup | None = None) -> Module:
-        """module with a SyncBatchNorm in place of each BatchNorm, over the same parameters and buffers."""
+        """module with each BatchNorm replaced by a SyncBatchNorm, over the same parameters and buffers."""
         converted = module
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             affine = module.weight is not None
