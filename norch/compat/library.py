@@ -323,10 +323,11 @@ def _text(annotation: Any) -> str:
 def opcheck(
     op: Any, args: Any, kwargs: Any = None, *, test_utils: Any = (), raise_exception: bool = True, **tolerances: Any
 ) -> dict[str, str]:
-    """Runs an operation, and checks its derivative, if registered, against finite differences (testing.gradcheck)."""
+    """Runs an operation, and checks its derivative, if one is registered and an argument requires it, against finite
+    differences (testing.gradcheck)."""
     operation = _operation(op)
     operation(*args, **(kwargs or {}))
-    if operation.backward is not None:
+    if operation.backward is not None and any(getattr(x, "requires_grad", False) for x in args):
         from ..testing import gradcheck
 
         wide = [x.double().detach().requires_grad_() if getattr(x, "requires_grad", False) else x for x in args]

@@ -148,7 +148,7 @@ class Sequential(_List):
 
     def forward(self, input: Any) -> Any:
         linear: Any = None  # a Linear that is called once the next module is known
-        for module in self._modules.values():
+        for module in self._modules.values() if type(self).__iter__ is _List.__iter__ else self:
             if module is None:
                 raise TypeError("Sequential: a module is None, which cannot be called")
             if linear is not None:

@@ -197,6 +197,9 @@ def test_operations_are_opaque_and_checked() -> None:
         plain(norch.ones(2, requires_grad=True)).sum().backward()
     plain.register_autograd(lambda ctx, g: g * ctx.saved_tensors[0].cos(), setup_context=_save)
     gradcheck(plain, [norch.ones(2, dtype=norch.float64, requires_grad=True)])
+    for required in (False, True):
+        checked = norch.library.opcheck(plain, (norch.ones(2, requires_grad=required),))
+        assert set(checked.values()) == {"SUCCESS"}
     plain.register_fake(lambda x: norch.empty_like(x))
     assert plain(norch.empty(3, device="meta")).is_meta
     made = norch.library.Library("testing", "FRAGMENT")

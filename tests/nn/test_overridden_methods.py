@@ -29,6 +29,17 @@ def test_a_submodule_may_stay_in_evaluation() -> None:
         model.train(1)  # type: ignore[arg-type]
 
 
+def test_a_sequential_calls_what_it_iterates_over() -> None:
+    class Twice(nn.Sequential):
+        def __iter__(self) -> Any:
+            return (module for module in self._modules.values() for _ in range(2))
+
+    weight = norch.full((2, 2), 2.0, device=DEVICE)
+    model = Twice(nn.Linear(2, 2, bias=False), nn.ReLU()).to(DEVICE)
+    model[0].weight.data = weight
+    assert_close(model(norch.ones(2, device=DEVICE)), norch.full((2,), 16.0, device=DEVICE))
+
+
 class OfSome(nn.Module):
     """parameters() without arguments, and of some layers."""
 
