@@ -42,6 +42,7 @@ _KEEPING = frozenset(
 )
 _TRANSPOSING = frozenset("t T H mT transpose swapaxes swapdims adjoint mH".split())
 _LEAVING = frozenset("mv addmm linear sum norm grad to_sparse to_sparse_coo to_sparse_csr to_sparse_csc type".split())
+_SELECTING = frozenset(("__getitem__", "select"))  # a row, a column or an element
 _WITHOUT_ELEMENTS = calls.AS_THEY_ARE.union(calls.SHAPES, calls.REFUSALS)
 
 
@@ -133,6 +134,8 @@ def _called(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if name in ("__get__", "__set__"):
         name = calls._name_of(func.__self__)
     operands = [x for x in (*args, *kwargs.values()) if isinstance(x, CompressedTensor)]
+    if name in _SELECTING and (name == "select" or _are_integers(args[1])):
+        return calls.call(func, (args[0].to_sparse_coo(), *args[1:]), kwargs)
     implemented = _KEEPING | _TRANSPOSING | _LEAVING | _WITHOUT_ELEMENTS
     if not operands or not (name in implemented or name in vars(CompressedTensor)):
         raise NotImplementedError(
@@ -144,6 +147,12 @@ def _called(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             out = coalesced(out)
         return compressed(out, operands[0]._axis ^ (name in _TRANSPOSING))
     return out
+
+
+def _are_integers(index: Any) -> bool:
+    return all(
+        hasattr(i, "__index__") and type(i) is not bool for i in (index if isinstance(index, tuple) else (index,))
+    )
 
 
 def compressed(x: SparseTensor, axis: int) -> CompressedTensor:

@@ -35,6 +35,10 @@ CALLS: dict[str, Any] = {
     "sin": lambda lib, a: a.sin(),
     "sum of two": lambda lib, a: a + a,
     "sum": lambda lib, a: a.sum(),
+    "row": lambda lib, a: a[1],
+    "last row": lambda lib, a: a[-1],
+    "element": lambda lib, a: a[0, 2],
+    "select": lambda lib, a: a.select(1, 1),
     "to_sparse": lambda lib, a: a.to_sparse(),
     "csr": lambda lib, a: a.to_sparse_csr(),
     "csc": lambda lib, a: a.to_sparse_csc(),
@@ -165,6 +169,9 @@ def test_what_is_refused() -> None:
         lambda: a.view(-1),
         lambda: norch.softmax(a, 0),
         lambda: a.add_(a),
+        lambda: a[:2],
+        lambda: a[True],
+        lambda: a[0, :1],
     ):
         with pytest.raises(NotImplementedError, match="sparse_csr and sparse_csc"):
             call()
