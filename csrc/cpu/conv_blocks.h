@@ -58,30 +58,29 @@ static int32_t NAME(run_alone)(const nr_layer *layer, const T *from, T *bias, T 
 
 /* The forward convolution as a layer without stages, some samples at a time. Sums do not depend on their number. */
 static int32_t NAME(forward_as_layer)(const nr_call *call) {
-    const nr_conv_plan *whole = call->plan;
-    nr_conv_plan p = *whole;
+    const nr_conv_plan *p = call->plan;
     int64_t halo[2] = {0, 0};
-    nr_grow_halo(&p, halo);
-    nr_image x = NAME(image_of)(1, p.in, p.size, halo), y = NAME(image_of)(1, p.out, p.result, NULL);
-    p.batch = least(p.batch, greatest(1, TRANSPOSED_BYTES / (nr_image_bytes(&x) + nr_image_bytes(&y))));
-    x.batch = y.batch = p.batch;
+    nr_grow_halo(p, halo);
+    nr_image x = NAME(image_of)(1, p->in, p->size, halo), y = NAME(image_of)(1, p->out, p->result, NULL);
+    int64_t samples = least(p->batch, greatest(1, TRANSPOSED_BYTES / (nr_image_bytes(&x) + nr_image_bytes(&y))));
+    x.batch = y.batch = samples;
     const int64_t x_bytes = nr_image_bytes(&x), y_bytes = nr_image_bytes(&y);
-    const int64_t packed_size = NAME(packed_size)(whole);
+    const int64_t packed_size = NAME(packed_size)(p);
     const size_t bytes = (size_t)(x_bytes + y_bytes) + (size_t)(packed_size + y.blocks * LANES) * sizeof(T);
     char *scratch = nr_scratch(bytes);
     if (!scratch) return no_scratch(bytes);
     x.data = scratch;
     y.data = scratch + x_bytes;
-    T *packed = (T *)(void *)(scratch + x_bytes + y_bytes);
+    T *packed = (T *)(void *)(scratch + x_bytes + y_bytes), *to = p->y;
     NAME(pack_weight)(call, packed);
-    nr_layer layer = {.call = *call, .x = &x, .y = &y, .packed = packed};
-    layer.call.plan = &p;
+    const nr_layer layer = {.call = *call, .x = &x, .y = &y, .packed = packed};
+    const T *from = p->x;
     int32_t status = NORCH_OK;
-    for (int64_t left = whole->batch; left > 0 && status == NORCH_OK; left -= p.batch) {
-        x.batch = y.batch = p.batch = least(p.batch, left);
-        status = NAME(run_alone)(&layer, p.x, packed + packed_size, p.y);
-        p.x = (T *)p.x + p.batch * p.in * p.size[0] * p.size[1];
-        p.y = (T *)p.y + p.batch * p.out * p.result[0] * p.result[1];
+    for (int64_t left = p->batch; left > 0 && status == NORCH_OK; left -= samples) {
+        x.batch = y.batch = samples = least(samples, left);
+        status = NAME(run_alone)(&layer, from, packed + packed_size, to);
+        from += samples * p->in * p->size[0] * p->size[1];
+        to += samples * p->out * p->result[0] * p->result[1];
     }
     nr_scratch_free(scratch, bytes);
     return status;
@@ -230,7 +229,7 @@ static int32_t NAME(input_as_layers)(const nr_call *call, NAME(adjoint) * s) {
             nr_conv_plan *q = &s->phase[i].plan;
             x = NAME(image_of)(samples, p->in, q->result, NULL);
             x.data = scratch + y_bytes;
-            y.batch = q->batch = samples;
+            y.batch = samples;
             y.data = scratch;
             nr_layer layer = {.call = *call, .x = &y, .y = &x, .packed = s->phase[i].packed};
             layer.call.op = NR_CONV_FORWARD;

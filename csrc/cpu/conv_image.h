@@ -405,6 +405,7 @@ static void NAME(pack_weight)(const nr_call *call, T *to) {
 static int32_t NAME(conv_layer)(const nr_layer_run *run) {
     const nr_layer *layer = run->layer;
     const nr_conv_plan *p = layer->call.plan;
+    const int64_t batch = layer->y->batch; /* of a part of the plan's, whose batch decides the order of sums */
     const bool apart = is_depthwise(p, NR_CONV_FORWARD, true);
     NAME(image_conv) s = {.run = run, .p = p, .y = layer->y, .weight = layer->packed};
     s.k = (apart ? 1 : p->in) * p->kernel[0] * p->kernel[1];
@@ -415,9 +416,9 @@ static int32_t NAME(conv_layer)(const nr_layer_run *run) {
             s.offset[t] = (int32_t)(t / p->kernel[1] * p->dilation[0] * layer->x->pitch +
                                     t % p->kernel[1] * p->dilation[1] * LANES);
         s.step = p->stride[1] * LANES;
-        s.band = ceil_div(s.rows, ceil_div(PARTS_WANTED, p->batch * s.y->blocks));
+        s.band = ceil_div(s.rows, ceil_div(PARTS_WANTED, batch * s.y->blocks));
         s.bands = ceil_div(s.rows, s.band);
-        nr_parallel(p->batch * s.y->blocks * s.bands, NAME(depth_image_task), &s);
+        nr_parallel(batch * s.y->blocks * s.bands, NAME(depth_image_task), &s);
         return NORCH_OK;
     }
     s.groups = ceil_div(s.y->blocks, TILE_VECTORS);
@@ -428,8 +429,8 @@ static int32_t NAME(conv_layer)(const nr_layer_run *run) {
         NAME(of_planes)(&s);
     if (is_winograd(p)) return NAME(run_winograd)(&s);
     s.bands = ceil_div(s.rows, s.band);
-    s.tasks = p->batch * s.group_tasks * s.bands;
-    const double work = (double)p->batch * (double)(p->result[0] * p->result[1]) * (double)s.k * (double)p->out;
+    s.tasks = batch * s.group_tasks * s.bands;
+    const double work = (double)batch * (double)(p->result[0] * p->result[1]) * (double)s.k * (double)p->out;
     const int64_t workers = work < SERIAL_WORK ? 1 : least(nr_threads(), s.tasks);
     s.scratch_size = layer->x ? 0 : ceil_div(p->in * s.v.plane + LANES, 16) * 16;
     const size_t bytes = (size_t)(s.scratch_size * workers) * sizeof(T);

@@ -228,11 +228,11 @@ static int32_t NAME(run_winograd)(const NAME(image_conv) * s) {
     const int64_t fit = WINOGRAD_TASK_BYTES(nr_second_cache()) / (FACTORS * blocks * LANES * (int64_t)sizeof(T));
     w.across = least(w.columns, greatest(fit, WINOGRAD_TASK_TILES));
     w.band = least(64, w.across < w.columns ? 1 : greatest(fit / w.columns, ceil_div(WINOGRAD_TASK_TILES, w.columns)));
-    const int64_t parts = ceil_div(nr_threads(), p->batch);
+    const int64_t parts = ceil_div(nr_threads(), s->y->batch);
     w.bands = least(w.rows, greatest(ceil_div(w.rows, w.band), parts));
     w.band = ceil_div(w.rows, w.bands);
     w.bands = ceil_div(w.rows, w.band);
-    w.tasks = p->batch * w.bands;
+    w.tasks = s->y->batch * w.bands;
     w.scratch_size = FACTORS * (w.band * w.across * blocks * LANES + 2 * FACTORS_APART);
     const int64_t workers = least(nr_threads(), w.tasks);
     const size_t bytes = (size_t)(w.scratch_size * workers) * sizeof(T);
