@@ -57,10 +57,10 @@ static void *size_item(void *shape, void *index) {
     nr_ssize start, stop, step;
     if (PySlice_Unpack(index, &start, &stop, &step) < 0) return NULL;
     const nr_ssize taken = PySlice_AdjustIndices(count, &start, &stop, step);
-    void *plain = PyTuple_New(taken);
-    for (nr_ssize i = 0; plain && i < taken; i++)
-        PyTuple_SetItem(plain, i, Py_NewRef(PyTuple_GetItem(shape, start + i * step)));
-    return as_size(plain);
+    void *part = attributes.is_bare ? PyType_GenericAlloc(attributes.size, taken) : PyTuple_New(taken);
+    for (nr_ssize i = 0; part && i < taken; i++)
+        PyTuple_SetItem(part, i, Py_NewRef(PyTuple_GetItem(shape, start + i * step)));
+    return attributes.is_bare ? part : as_size(part);
 }
 
 /* size_base(): a new class of tuples, the base of the class of shapes, whose parts are of that class. */
