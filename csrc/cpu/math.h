@@ -68,6 +68,8 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
     _Generic((x), float: nr_##name##_f32, double: nr_##name##_f64, NR_OF_INTEGERS(name), bool: nr_##name##_b8)
 #define complement(x) _Generic((x), NR_OF_INTEGERS(complement), bool: nr_complement_b8)(x)
 #define shifted_left(x, n) _Generic((x), NR_OF_INTEGERS(shifted_left))(x, n)
+#define gcd(a, b) _Generic((a), NR_OF_INTEGERS(gcd))(a, b)
+#define lcm(a, b) _Generic((a), NR_OF_INTEGERS(lcm))(a, b)
 #define shifted_right(x, n) _Generic((x), NR_OF_INTEGERS(shifted_right))(x, n)
 /* clang-format on */
 

@@ -47,5 +47,17 @@ NR_INLINE T F(power)(T a, T b) {
         if (exponent & 1) result *= base;
     return (T)result;
 }
+/* Euclid's algorithm on magnitudes of 64 bits, which hold that of the least integer too. */
+#define MAGNITUDE(x) ((x) < 0 ? 0 - (uint64_t)(x) : (uint64_t)(x))
+NR_INLINE T F(gcd)(T a, T b) {
+    uint64_t x = MAGNITUDE(a), y = MAGNITUDE(b);
+    for (uint64_t rest; y; x = y, y = rest) rest = x % y;
+    return (T)x;
+}
+NR_INLINE T F(lcm)(T a, T b) {
+    const T common = F(gcd)(a, b);
+    return common == 0 ? common : F(absolute)((T)(MAGNITUDE(a) / MAGNITUDE(common) * MAGNITUDE(b)));
+}
+#undef MAGNITUDE
 #undef IS_SIGNED
 #undef NEGATIVE

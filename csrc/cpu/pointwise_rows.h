@@ -18,21 +18,22 @@
 /* Arguments of the loops (pointwise_loops.h). For a BINARY row: whether scalars are packed; whether it has one loop, as
  * its formula is long or rarely has scalars; the functions for easy arguments, or NULL. For a TERNARY row: whether it
  * has one loop. */
-#define ONE_LOOP(name)                                                                                              \
-    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||           \
-     NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                   \
-     NR_OP_##name == NR_OP_nextafter || NR_OP_##name == NR_OP_round_decimals || NR_OP_##name == NR_OP_round_tens || \
-     NR_OP_##name == NR_OP_logical_and || NR_OP_##name == NR_OP_logical_or || NR_OP_##name == NR_OP_logical_xor ||  \
-     NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                  \
-     NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward ||                             \
-     NR_OP_##name == NR_OP_selu_backward || NR_OP_##name == NR_OP_logsigmoid_backward ||                            \
-     NR_OP_##name == NR_OP_tanhshrink_backward || NR_OP_##name == NR_OP_softsign_backward ||                        \
-     NR_OP_##name == NR_OP_elu || NR_OP_##name == NR_OP_celu || NR_OP_##name == NR_OP_elu_backward ||               \
-     NR_OP_##name == NR_OP_celu_backward || NR_OP_##name == NR_OP_softplus ||                                       \
-     NR_OP_##name == NR_OP_softplus_backward || NR_OP_##name == NR_OP_clamp_min_backward ||                         \
-     NR_OP_##name == NR_OP_clamp_max_backward || NR_OP_##name == NR_OP_hardtanh_backward ||                         \
-     NR_OP_##name == NR_OP_shrink_backward || NR_OP_##name == NR_OP_threshold_backward ||                           \
-     NR_OP_##name == NR_OP_leaky_relu_backward || NR_OP_##name == NR_OP_huber_backward)
+#define ONE_LOOP(name)                                                                                                 \
+    (NR_OP_##name == NR_OP_logaddexp || NR_OP_##name == NR_OP_logaddexp2 || NR_OP_##name == NR_OP_zeta ||              \
+     NR_OP_##name == NR_OP_xlogy || NR_OP_##name == NR_OP_atan2 || NR_OP_##name == NR_OP_hypot ||                      \
+     NR_OP_##name == NR_OP_nextafter || NR_OP_##name == NR_OP_round_decimals || NR_OP_##name == NR_OP_round_tens ||    \
+     NR_OP_##name == NR_OP_logical_and || NR_OP_##name == NR_OP_logical_or || NR_OP_##name == NR_OP_logical_xor ||     \
+     NR_OP_##name == NR_OP_silu_backward || NR_OP_##name == NR_OP_gelu_backward ||                                     \
+     NR_OP_##name == NR_OP_gelu_tanh_backward || NR_OP_##name == NR_OP_mish_backward ||                                \
+     NR_OP_##name == NR_OP_selu_backward || NR_OP_##name == NR_OP_logsigmoid_backward ||                               \
+     NR_OP_##name == NR_OP_tanhshrink_backward || NR_OP_##name == NR_OP_softsign_backward ||                           \
+     NR_OP_##name == NR_OP_elu || NR_OP_##name == NR_OP_celu || NR_OP_##name == NR_OP_elu_backward ||                  \
+     NR_OP_##name == NR_OP_celu_backward || NR_OP_##name == NR_OP_softplus ||                                          \
+     NR_OP_##name == NR_OP_softplus_backward || NR_OP_##name == NR_OP_clamp_min_backward ||                            \
+     NR_OP_##name == NR_OP_clamp_max_backward || NR_OP_##name == NR_OP_hardtanh_backward ||                            \
+     NR_OP_##name == NR_OP_shrink_backward || NR_OP_##name == NR_OP_threshold_backward ||                              \
+     NR_OP_##name == NR_OP_leaky_relu_backward || NR_OP_##name == NR_OP_huber_backward || NR_OP_##name == NR_OP_gcd || \
+     NR_OP_##name == NR_OP_lcm)
 #define EASY_OF(name) \
     (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : NR_OP_##name == NR_OP_zeta ? nr_easy_trigamma_f32 : nr_easy_f32)
 #define QUICK(name)                                                \

@@ -29,6 +29,8 @@ BINARY(floor_quotient)
 BINARY(floor_remainder)
 BINARY(trunc_quotient)
 BINARY(trunc_remainder)
+BINARY(gcd)
+BINARY(lcm)
 BINARY(shifted_left)
 BINARY(shifted_right)
 #undef UNARY

@@ -225,8 +225,25 @@ def test_gradient_at_a_sample_does_not_read_it() -> None:
     assert norch.gradient(norch.tensor([3e38, -3e38, 1e38, 2e38]))[0][1].item() == pytest.approx(-1e38)
 
 
-def test_gcd_of_the_least_integer() -> None:
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_divisors_of_the_least_and_the_largest_integer(dtype: str) -> None:
+    bits = np.iinfo(dtype).bits
+    numbers = [int(np.iinfo(dtype).min), int(np.iinfo(dtype).max), 0, 1, 6, 1 << (bits - 2)]
+    x = norch.tensor(numbers, dtype=getattr(norch, dtype))
+    for a in numbers:
+        other = norch.tensor(a, dtype=x.dtype)
+        for b, divisor, multiple in zip(numbers, norch.gcd(x, other).tolist(), norch.lcm(x, other).tolist()):
+            wraps = math.gcd(a, b) == -np.iinfo(dtype).min  # of the least integer alone, which has no opposite
+            assert divisor == (-1 if wraps else 1) * math.gcd(a, b), (a, b)
+            if math.lcm(a, b) <= np.iinfo(dtype).max:
+                assert multiple == math.lcm(a, b), (a, b)
     assert norch.gcd(norch.tensor([1, 6]), norch.tensor(-(2**63))).tolist() == [1, 2]
+
+
+def test_divisors_of_strided_and_broadcast_integers() -> None:
+    a, b = norch.arange(-60, 60).reshape(12, 10)[::2, ::-3], norch.arange(24).reshape(6, 4)[:, 1:2]
+    assert norch.gcd(a, b).tolist() == [[math.gcd(x, y) for x in row] for row, (y,) in zip(a.tolist(), b.tolist())]
+    assert norch.lcm(a, b).tolist() == [[math.lcm(x, y) for x in row] for row, (y,) in zip(a.tolist(), b.tolist())]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

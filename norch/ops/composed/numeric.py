@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from ..._binding.library import lib
 from ..._package.typing import Any, Tensor
 from ...autograd.differentiable import differentiable
-from ...autograd.levels import occurs
-from ...dtype import check_fits, int16, int32, int64
+from ...dtype import DTYPES, check_fits, int16
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import floats_of, numbers_of
 from .._entry import composed
 from .._operand import as_operand
 from .._slopes import flat, refused
-from ..copy import cast, cat, result_type
-from ..op import method
-from ..pointwise import _nextafter, copysign, isnan, remainder, where
-from ..pointwise import abs as abs_
+from ..copy import cast, cat
+from ..op import function_op, method
+from ..pointwise import _nextafter, copysign, isnan, where
 from ..view import axes, narrow
 from .shape import broadcast_tensors, movedim
 from .statistics import as_float
@@ -25,11 +24,15 @@ __all__ = ["gcd", "gradient", "heaviside", "lcm", "nextafter"]
 def _common(input: Any, other: Any, name: str) -> tuple[Any, Any, Any]:
     """Both values as tensors, and their common dtype. An integer must fit into it."""
     x, y = as_operand(input, name), as_operand(other, name)
-    dtype = result_type(x, y)
+    dtype = DTYPES[lib.norch_result_type((x, y))]
     for number in (input, other):
         if type(number) is int:
             check_fits(number, dtype, name)
     return x, y, dtype
+
+
+_gcd: Any = function_op("gcd")
+_lcm: Any = function_op("lcm")
 
 
 def _integers(input: Any, other: Any, name: str) -> tuple[Any, Any]:
@@ -47,12 +50,7 @@ def gcd(input: Tensor, other: Tensor) -> Tensor:
     >>> norch.gcd(norch.tensor([12, 0, -4]), norch.tensor([18, 5, 6]))
     tensor([6, 5, 2])
     """
-    a, b = _integers(input, other, "gcd")
-    dtype = result_type(a, b)
-    a, b = broadcast_tensors(abs_(a.to(int64)), abs_(b.to(int64)))
-    while occurs(left := b != 0):
-        a, b = where(left, b, a), where(left, remainder(a, where(left, b, 1)), 0)
-    return abs_(a).to(dtype)  # of the least integer, which has no opposite, rests are negative
+    return _gcd(*_integers(input, other, "gcd"))
 
 
 @method(inplace=True, moves=True, out=True)
@@ -62,10 +60,7 @@ def lcm(input: Tensor, other: Tensor) -> Tensor:
     >>> norch.lcm(norch.tensor([4, 0]), norch.tensor([6, 5]))
     tensor([12,  0])
     """
-    a, b = _integers(input, other, "lcm")
-    divisor = gcd(a, b)
-    a = a if a.element_size() >= 4 else a.to(int32)  # the product of narrow integers wraps after its sign is gone
-    return abs_(a // where(divisor == 0, 1, divisor) * b).to(divisor.dtype)
+    return _lcm(*_integers(input, other, "lcm"))
 
 
 @method(inplace=True, composed=True, out=True)
