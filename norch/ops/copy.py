@@ -247,10 +247,11 @@ def _stack_grad(g: Tensor, needs_input_grad: tuple[bool, ...], dim: int) -> tupl
 _Stack = derivative("stack", (), backward=_stack_grad, saves=("metas", "dim"), shares_grad=True)
 
 
-def padded(x: Tensor, before: Sequence[int], after: Sequence[int], value: float) -> Tensor:
-    """A copy of x with elements of one value added at the ends of its last axes. Negative numbers remove elements."""
+def padded(x: Tensor, before: Sequence[int], after: Sequence[int], value: float, least: int | None = None) -> Tensor:
+    """A copy of x with elements of one value added at the ends of its last axes. Negative numbers remove elements.
+    least: the least of the numbers, where it is known."""
     inner, first, last = x, before, after
-    if min((*before, *after), default=0) < 0:
+    if (min((*before, *after), default=0) if least is None else least) < 0:
         for dim, (low, high) in enumerate(zip(before, after), x.ndim - len(before)):
             inner = lib.norch_slice(inner, dim, max(-low, 0), lib.norch_shape(x)[dim] + min(high, 0), 1)
         first, last = [max(n, 0) for n in before], [max(n, 0) for n in after]

@@ -165,16 +165,13 @@ def _window(
     by_rows takes the axis as the rows of planes; otherwise it becomes planes of one row.
     """
     shape = lib.norch_shape(tensor_of(x, name))
-    options = kernel_size, stride, padding, dilation, ceil_mode
-    planned = _planned if _PLAIN.issuperset(map(type, options)) else _planned.__wrapped__
-    window, result = planned(name, axes, shape, *options, by_rows)
+    can_cache = type(kernel_size) is type(padding) is type(dilation) is int and type(ceil_mode) is bool
+    planned = _planned if can_cache and (stride is None or type(stride) is int) else _planned.__wrapped__
+    window, result = planned(name, axes, shape, kernel_size, stride, padding, dilation, ceil_mode, by_rows)
     return x if axes != 1 or by_rows else x.unsqueeze(-2), window, result
 
 
-_PLAIN = {int, bool, type(None)}
-
-
-@lru_cache(256, typed=True)  # networks ask for the same few
+@lru_cache(256)  # networks ask for the same few
 def _planned(
     name: str,
     axes: int,

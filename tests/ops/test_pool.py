@@ -473,3 +473,18 @@ def test_sizes_of_windows_are_integers_after_a_call_with_them() -> None:
             F.max_pool2d(x, wrong)  # type: ignore[arg-type]
     with pytest.raises(norch.ShapeError, match="max_pool2d: a kernel of size 5 does not fit"):
         F.max_pool2d(x, 5)
+
+
+def test_numbers_that_equal_known_sizes_are_refused() -> None:
+    """Checked sizes are kept for later calls; 2.0 == 2, but is no size."""
+    x = norch.ones(1, 1, 6, 6)
+    for call in (F.avg_pool2d, F.max_pool2d):
+        call(x, 2, 2, 0)
+        for sizes in ((2.0, 2, 0), (2, 2.0, 0), (2, 2, 0.0), (True, 2, 0)):
+            with pytest.raises(TypeError, match="takes integers"):
+                call(x, *sizes)
+    for mode in ("constant", "reflect"):
+        assert F.pad(x[0], (1, 1), mode).shape == (1, 6, 8)
+        for pad in ((1.0, 1.0), [1.0, 1]):
+            with pytest.raises(TypeError, match="size"):
+                F.pad(x[0], pad, mode)

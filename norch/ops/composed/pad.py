@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from ..._binding.library import constants, lib
 from ..._binding.numbers import int64
@@ -18,9 +19,10 @@ from .._operand import operand, tensor_of
 from ..copy import clone, padded
 from ..create import number_of
 from ..op import OPCODES
-from ..view import connect, slice_
+from ..view import connect, is_plain, slice_
 
 _MODES = {mode: constants[f"PAD_{mode.upper()}"] for mode in ("constant", "reflect", "replicate", "circular")}
+_ZERO = operand(0)
 
 
 @rename_errors
@@ -36,50 +38,58 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """
     if not hasattr(pad, "__iter__"):
         raise TypeError(f"pad: expected a sequence of sizes, not {type(pad).__name__}")
-    input = tensor_of(input, "pad")
-    shape, amounts = lib.norch_shape(input), list(pad)
-    for i, n in enumerate(amounts):
-        if type(n) is not int:
-            amounts[i] = int64(n, "pad: size")
-    ndim, (count, odd) = len(shape), divmod(len(amounts), 2)
-    if odd or count > ndim:
-        raise ShapeError(f"pad: sizes {tuple(amounts)} are no pairs for {ndim} dimensions")
-    if mode not in _MODES:
-        raise NotImplementedError(f"pad: unknown mode {mode!r}")
-    if mode != "constant" and value:
-        raise ArgumentError(f"pad: mode {mode!r} takes no value")
-    if mode != "constant" and (count not in (1, 2, 3) or ndim - count not in (1, 2)):
-        raise NotImplementedError(
-            f"pad: mode {mode!r} pads the last 1, 2 or 3 axes of 1 or 2 more, not {count} of {ndim}"
-        )
-    least = min(amounts, default=0)
+    input, pad = tensor_of(input, "pad"), tuple(pad)
+    shape = lib.norch_shape(input)
+    before, after, least = (_ends if is_plain(pad) else _ends.__wrapped__)(pad, len(shape), mode)
     if least < 0 or (mode != "constant" and 0 in shape):  # else the library refuses what does not fit
-        _check_ends(shape, amounts, mode)
+        _check_ends(shape, before, after, mode)
     if mode == "constant":
         if value is None:
             value = 0
         elif value != 0:
             check_fits(value := number_of(value, "pad"), input.dtype, "pad")
-        return padded(input, amounts[-2::-2], amounts[::-2], value)
+        return padded(input, before, after, value, least)
+    if value:
+        raise ArgumentError(f"pad: mode {mode!r} takes no value")
     if mode == "circular":
         grown = _grown if input._dtype not in HALVES else _wrapped_at_ends
     else:
         input = connect(input)
         grown = _grown if input._dtype not in HALVES and not threads.casting else _mirrored_at_ends
-    before, after = amounts[-2::-2], amounts[::-2]
     if least >= 0:
         return grown(input, before, after, mode)
-    cuts = [(ndim - count + i, min(before[i], 0), min(after[i], 0)) for i in range(count)]
-    before, after = [max(n, 0) for n in before], [max(n, 0) for n in after]
+    cuts = [(dim, min(low, 0), min(high, 0)) for dim, low, high in _by_axis(shape, before, after)]
+    before, after = tuple([max(n, 0) for n in before]), tuple([max(n, 0) for n in after])
     if mode == "circular":  # what is left goes round
         return grown(_cropped(input, cuts), before, after, mode)
     return clone(_cropped(grown(input, before, after, mode), cuts))
 
 
-def _check_ends(shape: Sequence[int], amounts: list[int], mode: str) -> None:
-    """ShapeError where the sizes at the ends of the last axes of a shape, of the last one first, do not fit."""
-    for i, (before, after) in enumerate(zip(amounts[::2], amounts[1::2], strict=True)):
-        dim, size = len(shape) - 1 - i, shape[-1 - i]
+@lru_cache(256)  # networks ask for the same few
+def _ends(pad: tuple[int, ...], ndim: int, mode: str) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """How many elements are added before and after the last axes, the last of them last, and the least number."""
+    amounts = tuple([n if type(n) is int else int64(n, "pad: size") for n in pad])
+    count, odd = divmod(len(amounts), 2)
+    if odd or count > ndim:
+        raise ShapeError(f"pad: sizes {amounts} are no pairs for {ndim} dimensions")
+    if mode not in _MODES:
+        raise NotImplementedError(f"pad: unknown mode {mode!r}")
+    if mode != "constant" and (count not in (1, 2, 3) or ndim - count not in (1, 2)):
+        raise NotImplementedError(
+            f"pad: mode {mode!r} pads the last 1, 2 or 3 axes of 1 or 2 more, not {count} of {ndim}"
+        )
+    return amounts[-2::-2], amounts[::-2], min(amounts, default=0)
+
+
+def _by_axis(shape: Sequence[int], before: Sequence[int], after: Sequence[int]) -> Iterable[tuple[int, int, int]]:
+    """(axis, before, after) of the last axes of a shape."""
+    return zip(range(len(shape) - len(before), len(shape)), before, after, strict=True)
+
+
+def _check_ends(shape: Sequence[int], befores: Sequence[int], afters: Sequence[int], mode: str) -> None:
+    """ShapeError where the sizes at the ends of the last axes of a shape do not fit."""
+    for dim, before, after in reversed([*_by_axis(shape, befores, afters)]):
+        size = shape[dim]
         if (before < 0 or after < 0) and (before + after + size < 0 or min(before, 0) + min(after, 0) + size < 0):
             raise ShapeError(f"pad: {before} and {after} leave a negative size of dimension {dim} of size {size}")
         if mode == "constant":
@@ -99,9 +109,9 @@ def _cropped(x: Tensor, cuts: list[tuple[int, int, int]]) -> Tensor:
     return x
 
 
-def _grown(x: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
+def _grown(x: Tensor, before: Sequence[int], after: Sequence[int], mode: str) -> Tensor:
     """x with these numbers of elements at the ends of its last axes, copied as the mode says."""
-    return record(_Grown, lib.norch_pad(x, before, after, _MODES[mode], operand(0)), (x,), (before, after, mode))
+    return record(_Grown, lib.norch_pad(x, before, after, _MODES[mode], _ZERO), (x,), (before, after, mode))
 
 
 # An element that is copied gets the sum of several gradients.
@@ -109,7 +119,7 @@ _wrapped_at_ends = composed(autocast="off -")(_grown)
 _mirrored_at_ends = composed(autocast="float32 -")(_grown)
 
 
-def _folded(g: Tensor, before: list[int], after: list[int], mode: str) -> Tensor:
+def _folded(g: Tensor, before: Sequence[int], after: Sequence[int], mode: str) -> Tensor:
     """The transpose of _grown(): each copy is added to its origin, the last axis first."""
     whole = lib.norch_cast(g, g._dtype)
     ends = list(zip(range(g.ndim - 1, -1, -1), reversed(before), reversed(after)))
