@@ -24,6 +24,7 @@ from ._public import with_handler
 
 F = TypeVar("F", bound=Callable[..., Any])
 _NUMPY_NAMES = {**NUMPY_NAMES, "x": "input"}
+_RENAMED = frozenset(("out", *_NUMPY_NAMES))
 
 
 def entry(
@@ -54,13 +55,13 @@ def entry(
             del error, renamed  # as in instead()
 
     def with_checks(*arguments: Any, **named: Any) -> Any:
-        if named and renames:
+        if named and renames and not _RENAMED.isdisjoint(named):
             if "out" in named and (out := named.pop("out")) is not None:
                 return _into(with_checks, arguments, named, out)
             for theirs, ours in _NUMPY_NAMES.items() if numpy else ():
                 if theirs in named and ours not in named:
                     named[ours] = named.pop(theirs)
-        if mode.casting and autocast and (cast := in_autocast(with_checks, *arguments, **named)) is not None:
+        if autocast and mode.casting and (cast := in_autocast(with_checks, *arguments, **named)) is not None:
             return cast
         try:
             if composed and not (arguments and getattr(arguments[0], "_dtype", -1) in WIDE):

@@ -282,8 +282,8 @@ def _of_three(function: Function) -> Any:
 def _of_two_and_option(function: Function, name: str) -> Any:
     def wrapper(x: Any, y: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
         try:
-            if out is None and more is ... and option is ...:
-                return function(x, y)
+            if out is None and more is ...:
+                return function(x, y) if option is ... else function(x, y, **{name: option})
             return _asked(function, (x, y), more, out, _options(name, option))
         except TypeError as error:
             return instead(wrapper, (x, y), _options(name, option, out), error)
@@ -294,8 +294,8 @@ def _of_two_and_option(function: Function, name: str) -> Any:
 def _of_three_and_option(function: Function, name: str) -> Any:
     def wrapper(x: Any, y: Any, z: Any, more: Any = ..., option: Any = ..., out: Any = None) -> Any:
         try:
-            if out is None and more is ... and option is ...:
-                return function(x, y, z)
+            if out is None and more is ...:
+                return function(x, y, z) if option is ... else function(x, y, z, **{name: option})
             return _asked(function, (x, y, z), more, out, _options(name, option))
         except TypeError as error:
             return instead(wrapper, (x, y, z), _options(name, option, out), error)

@@ -69,16 +69,16 @@ def older_form(name: str, arguments: tuple[Any, ...], beta: Any, alpha: Any) -> 
 def with_factor(function: Any, name: str, factor: float, input: Operand, *others: Any) -> Tensor:
     """function(input, *others), a sum with the first of others multiplied by factor, in the promoted dtype of all."""
     summand = input = as_operand(input, name)
-    first, *rest = others
+    first = others[0]
     plain = scales(factor, first, input)
-    if plain and function in (_add, _sub) and input.dtype.is_floating_point:
+    if plain and len(others) == 1 and input.dtype.is_floating_point:
         try:
             return _addcmul(input, -factor if function is _sub else factor, first)  # a number there is not packed
         except Error as error:
             rename_error(error, name)
             raise
     if plain and input.dtype in (float32, float64):
-        product = mul(first, factor)
+        product, rest = mul(first, factor), others[1:]
         if not can_overwrite(product, input, *rest):
             return function(input, product, *rest)
         lib.norch_ternary_into(product, OPCODES[name], input, product, *rest)
