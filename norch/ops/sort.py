@@ -34,10 +34,10 @@ def order_of(x: Tensor, dim: int, k: int = -1, descending: bool = False) -> Tens
 
 def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Tensor]:
     """The k first elements (-1: all) in sorted order, and their places."""
-    shape = list(x.shape)
-    if x.ndim and k >= 0:
-        place = axis(dim, x.ndim, "sort")
-        shape[place] = min(k, shape[place])
+    shape = lib.norch_shape(x)
+    if shape and k >= 0:
+        place = axis(dim, len(shape), "sort")
+        shape = (*shape[:place], min(k, shape[place]), *shape[place + 1 :])
     values = lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
     indices = lib.norch_argsort(x, dim, k, descending, values)
     return record(Gather, values, (x,), (indices, dim)), indices
@@ -129,15 +129,15 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 def _median(x: Tensor, dim: int | None, keepdim: bool, ignore_nan: bool, result: Any) -> Any:
     flag(keepdim, "median: keepdim")
     if dim is None:
-        flat = x.detach().flatten()
-        if not x.numel():
+        flat = lib.norch_reshape(x, (-1,))
+        if not x._numel:
             if x.dtype.is_floating_point:
                 return x.new_full((), float("nan"))
             raise ArgumentError(f"median: the input of shape {tuple(x.shape)} and dtype {x.dtype} is empty")
         out = lib.norch_squeeze(lib.norch_gather(flat, 0, _middle(flat, 0, ignore_nan)), (0,))
         return record(_Median, out, (x,))
     dim = axis(dim, x.ndim, "median")
-    if x.ndim and not x.shape[dim]:
+    if x.ndim and not lib.norch_shape(x)[dim]:
         raise BoundsError(f"median: axis {dim} of shape {tuple(x.shape)} is empty")
     return taken(x, dim, keepdim, _middle(x.detach(), dim, ignore_nan), result)
 

@@ -128,7 +128,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> kth
     """
     x = as_operand(input, "kthvalue")
     dim = axis(dim, x.ndim, "kthvalue")
-    size = x.shape[dim] if x.ndim else 1
+    size = lib.norch_shape(x)[dim] if x.ndim else 1
     if not size:
         raise BoundsError(f"kthvalue: axis {dim} of shape {tuple(x.shape)} is empty")
     if not 1 <= int64(k, "kthvalue: k") <= size:
