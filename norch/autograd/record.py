@@ -59,4 +59,6 @@ def record_write(node_class: type[OpNode], x: Any, values: Any, *others: Any) ->
 
     x is None for a view: the ViewWrite node of its base handles the former elements.
     """
-    return record(node_class, lib.norch_meta(values), (x, values), others, True)._node if mode.enabled else None
+    if not is_recorded((x, values)):
+        return None
+    return record(node_class, lib.norch_meta(values), (x, values), others, True)._node

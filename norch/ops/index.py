@@ -15,7 +15,7 @@ from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase, zeros_of
-from ..autograd.record import record, record_write
+from ..autograd.record import gradient_edge, record, record_write
 from ..autograd.saved import TensorHolder
 from ..dtype import bool_
 from ..errors import DTypeError, Error, ShapeError, rename_error
@@ -27,6 +27,7 @@ from .copy import cast, check_scalar, clone_for, copy_, to
 from .op import OPCODES, method
 from .pointwise import where
 from .view import axis as axis_of
+from .view import reshape, slice_
 
 __all__ = [
     "argwhere", "index_add", "index_copy", "index_fill", "index_select", "masked_fill", "masked_scatter",
@@ -186,9 +187,10 @@ def result_of_write(out: Tensor, node: Any, in_place: bool) -> Tensor:
 
 def _index_fill_grad(g: Any, needs_input_grad: tuple[bool, bool], index: AdvancedIndex) -> tuple[Any, Any]:
     """The gradient of the value that index_fill() writes. An element counts once, however often it is named."""
+    if not needs_input_grad[1]:
+        return index_write(g, index, g.new_zeros(()), _FILL, in_place=False), None
     filled = index_write(g.new_zeros(g.shape, dtype=bool_), index, g.new_ones((), dtype=bool_))
-    needs_x, needs_value = needs_input_grad
-    return g.masked_fill(filled, 0) if needs_x else None, g.where(filled, 0).sum() if needs_value else None
+    return g.masked_fill(filled, 0) if needs_input_grad[0] else None, g.where(filled, 0).sum()
 
 
 # All values that were written get their gradient, also those that a later one has replaced.
@@ -241,6 +243,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     tensor([2, 0])
     """
     x = as_operand(input, "index_select")
+    is_plain = (x._node if x._view is None else gradient_edge(x)) is None
+    if is_plain and isinstance(index, Handle) and index.ndim == 1 and x.ndim:
+        axis = axis_of(dim, x.ndim, "index_select")
+        return lib.norch_index_get(x, _SELECT, (index,), (axis,), (axis,), axis)
     whole, at = along_axis(x, dim, index, "index_select")
     return without_axis(index_read(whole, at, _SELECT), x)
 
@@ -252,14 +258,14 @@ def _write_along(name: str, kind: int, about: str) -> tuple[Any, Any]:
         source = source_for(x, source, name)
         index = check_index(index, name)
         whole, at = along_axis(x, dim, index, name)
-        shape, axis = list(whole.shape), at.lead
-        shape[axis] = index.numel()
+        shape, axis = lib.norch_shape(whole), at.lead
+        shape = (*shape[:axis], index._numel, *shape[axis + 1 :])
         if source.ndim == 0:
             source = source.view(1)
-        if list(source.shape) != shape:
+        if lib.norch_shape(source) != shape:
             raise ShapeError(
                 f"{name}: source has shape {tuple(source.shape)}; {index.numel()} indices at dimension {axis} of "
-                f"shape {tuple(x.shape)} take {tuple(shape)}"
+                f"shape {tuple(x.shape)} take {shape}"
             )
         out = index_write(whole, at, source, kind, in_place)
         return x if in_place else without_axis(out, x)
@@ -350,7 +356,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     tensor([1, 4])
     """
     x, index = as_operand(input, "take"), check_index(index, "take")
-    return index_read(x if x.ndim == 1 else x.reshape(-1), AdvancedIndex((index,), (0,), 0), _TAKE)
+    return index_read(_flat(x), AdvancedIndex((index,), (0,), 0), _TAKE)
 
 
 @method(moves=True)
@@ -365,17 +371,24 @@ def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool, in_place: b
     if index._numel != source._numel:
         raise ShapeError(f"put_: {index.numel()} indices and {source.numel()} values")
     on_one_device("put_", x, index)
-    index = index if index.ndim == 1 else index.reshape(-1)
-    source = source if source.ndim == 1 else source.reshape(-1)
+    index, source = index if index.ndim == 1 else lib.norch_reshape(index, (-1,)), _flat(source)
     at, kind = AdvancedIndex((index,), (0,), 0), PUT_ADD if accumulate else PUT
     if in_place and x.is_contiguous():
         index_write(x if x.ndim == 1 else x.view(-1), at, source, kind)
         return x
     if in_place:
         check_writable(x, "put_", source)
-    out = index_write(x if x.ndim == 1 else x.reshape(-1), at, source, kind, in_place=False)
-    out = out if x.ndim == 1 else out.view(lib.norch_shape(x))
+    out = index_write(_flat(x), at, source, kind, in_place=False)
+    out = out if x.ndim == 1 else reshape(out, lib.norch_shape(x))
     return copy_(x, out) if in_place else out
+
+
+def _flat(x: Tensor) -> Tensor:
+    """x in one axis."""
+    if x.ndim == 1:
+        return x
+    is_plain = (x._node if x._view is None else gradient_edge(x)) is None
+    return lib.norch_reshape(x, (-1,)) if is_plain else reshape(x, (-1,))
 
 
 @method(moves=True)
@@ -496,8 +509,8 @@ def masked_scatter_(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     count = lib.norch_item(lib.norch_reduce(OPCODES["sum"], mask, None, False, -1, 0.0))
     if source._numel < count:
         raise ShapeError(f"masked_scatter_: {count} elements are to be set, source has {source.numel()}")
-    source = source if source.ndim == 1 else source.reshape(-1)
-    return index_write(x, MaskIndex(mask), source if source._numel == count else source[:count])
+    source = _flat(source)
+    return index_write(x, MaskIndex(mask), source if source._numel == count else slice_(source, 0, 0, count, 1))
 
 
 @overload
