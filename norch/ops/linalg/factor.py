@@ -123,9 +123,11 @@ def _triangular_grad_a(g: Tensor, A: Tensor, out: Tensor, upper: bool, unit: boo
 )
 def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor:
     def solved(A: Any, B: Any) -> Any:
-        batch = broadcast_shapes(A.shape[:-2], B.shape[:-2])
-        n, k = B.shape[-2:]
-        X = in_rows(lib.norch_expand(B, (*batch, n, k)))
+        *batch, n, k = shape = lib.norch_shape(B)
+        if A.ndim > 2:
+            batch = broadcast_shapes(A.shape[:-2], batch)
+            shape = (*batch, n, k)
+        X = in_rows(lib.norch_expand(B, shape))
         a = lib.norch_contiguous(lib.norch_expand(A, (n, n) if A.ndim == 2 else (*batch, n, n)))
         if n and k:  # X^T A^T = B^T
             one = lib.norch_full((1,), X._dtype, 1.0, 1, (X._device_type, 0))
@@ -169,7 +171,8 @@ def _factored(A: Any) -> tuple[Tensor, Tensor]:
     """(L, info). info is the order of the first leading minor that is not positive, else 0. A minor with NaN counts as
     not positive; LAPACK may accept it.
     """
-    n, info = A.shape[-1], int32s(*A.shape[:-2])
+    *batch, _, n = lib.norch_shape(A)
+    info = int32s(*batch)
     if not has_scipy():
         try:
             return from_numpy(ufunc("cholesky_lo")(array_of(A))), info

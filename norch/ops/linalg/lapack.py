@@ -148,12 +148,13 @@ def direct(name: str, function: Callable[..., Any], *tensors: Any) -> tuple[Tens
         if isinstance(x, BatchedBase):  # the samples of vmap become a leading axis
             return batching().with_leading_axis(functools.partial(direct, name, function), tensors)
     first = tensors[0]
-    if first.is_meta:
+    on_host = first._device_type == CPU.code
+    if not on_host and first.is_meta:
         return _of_no_samples(functools.partial(direct, name, function), tensors)
     # Headers of its own: another thread may give a tensor other data, of another shape.
-    hosted = [lib.norch_alias(x) if x.is_cpu else x.detach().cpu() for x in tensors]
+    hosted = [lib.norch_alias(x) if x._device_type == CPU.code else x.detach().cpu() for x in tensors]
     results = function(*hosted) if not watchers else _watched(name, function, tensors, *hosted)
-    return results if first.is_cpu else tuple(x.to(first.device) for x in results)
+    return results if on_host else tuple(x.to(first.device) for x in results)
 
 
 def in_rows(x: Any) -> Tensor:
@@ -174,8 +175,8 @@ def from_columns(x: Any) -> Tensor:
 
 def squares(x: Any) -> Tensor:
     """x. ShapeError if another thread has changed its shape since the check, so that it is not square."""
-    n = x.shape[-1]
-    return lib.norch_expand(x, (*x.shape[:-2], n, n))
+    *batch, _, n = lib.norch_shape(x)
+    return lib.norch_expand(x, (*batch, n, n))
 
 
 def host_buffer(shape: Any, like: Tensor) -> Tensor:
@@ -222,7 +223,7 @@ def matrices(A: Tensor, name: str) -> Tensor:
 
 def square(A: Tensor, name: str) -> Tensor:
     """A. ShapeError unless its matrices are square, (..., N, N)."""
-    rows, columns = matrices(A, name).shape[-2:]
+    rows, columns = lib.norch_shape(matrices(A, name))[-2:]
     if rows != columns:
         raise ShapeError(f"{name}: expected square matrices, got shape {tuple(A.shape)}")
     return A
