@@ -288,9 +288,9 @@ def axis(dim: int, n: int, name: str) -> int:
 
 def axes(dims: Axes, ndim: int, name: str) -> list[int]:
     """dims as axes counted from the front. Each axis may occur once."""
-    positions = [
-        dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name) for dim in listed(dims)
-    ]
+    positions = []
+    for dim in dims if type(dims) is tuple else listed(dims):
+        positions.append(dim % ndim if type(dim) is int and -ndim <= dim < ndim else axis(dim, ndim, name))
     if len(positions) > 1 and len(set(positions)) != len(positions):
         raise ShapeError(f"{name}: an axis appears twice in {listed(dims)}")
     return positions

@@ -145,13 +145,12 @@ def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Writes a number to the elements whose indices are all equal; wrap: the diagonal of a tall matrix starts again."""
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal_: expected a matrix, or equal sizes, got shape {tuple(x.shape)}")
-    rows, columns = x.shape[0], x.shape[-1]
-    starts = range(0, rows, columns + 1) if wrap and x.ndim == 2 and columns else range(1)
-    for start in starts:
-        part = narrow(x, 0, start, rows - start)
-        length, step = min(part.shape), sum(x.stride())
-        if x.ndim == 2:
-            _diagonal(part).fill_(fill_value)
-        else:
-            as_strided(part, (length,), (step,), part.storage_offset()).fill_(fill_value)
+    if x.ndim > 2:
+        as_strided(x, (x.shape[0],), (sum(x.stride()),), x.storage_offset()).fill_(fill_value)
+    elif not wrap:
+        _diagonal(x).fill_(fill_value)
+    else:
+        rows, columns = lib.norch_shape(x)
+        for start in range(0, rows, columns + 1) if columns else ():
+            _diagonal(narrow(x, 0, start, rows - start)).fill_(fill_value)
     return x

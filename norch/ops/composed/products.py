@@ -28,7 +28,7 @@ from ..matmul import bmm, dot, linear, matmul, mm, mv
 from ..op import OPCODES, method
 from ..pointwise import where
 from ..reduce import sum as sum_
-from ..sums import older_form, sub
+from ..sums import older_form
 from ..view import axis, broadcast_to, expand, reshape, t, unsqueeze
 from .einsum import contract
 
@@ -418,14 +418,14 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     """
     a, b = on_common_device(as_operand(input, "kron"), as_operand(other, "kron"))
     ndim = max(a.ndim, b.ndim)
-    of_a, of_b = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (a, b))
-    blocks = reshape(a, tuple(n for size in of_a for n in (size, 1))) * reshape(
-        b, tuple(n for size in of_b for n in (1, size))
-    )
-    return reshape(blocks, tuple(p * q for p, q in zip(of_a, of_b, strict=True)))
+    of_a, of_b = ((1,) * (ndim - x.ndim) + lib.norch_shape(x) for x in (a, b))
+    apart, within = [1] * (2 * ndim), [1] * (2 * ndim)  # the places of blocks, and within one
+    apart[::2], within[1::2] = of_a, of_b
+    blocks = reshape(a, tuple(apart)) * reshape(b, tuple(within))
+    return reshape(blocks, tuple(map(int.__mul__, of_a, of_b)))
 
 
-_MUL = OPCODES["mul"]
+_MUL, _SUB = OPCODES["mul"], OPCODES["sub"]
 
 
 @method(composed=True, autocast="off widest", out=True)
@@ -475,7 +475,7 @@ def _cross(a: Tensor, b: Tensor, dim: int) -> Tensor:
     """a[i + 1] b[i + 2] - a[i + 2] b[i + 1] along dim, where 3 stands for 0 and 4 for 1: the elements, moved up by one,
     of a[i] b[i + 1] - a[i + 1] b[i]."""
     before, behind = lib.norch_binary(_MUL, a, _moved_up(b, dim)), lib.norch_binary(_MUL, _moved_up(a, dim), b)
-    return _moved_up(sub(before, behind), dim)
+    return _moved_up(lib.norch_binary(_SUB, before, behind), dim)
 
 
 def _moved_up(x: Tensor, dim: int) -> Tensor:

@@ -36,7 +36,6 @@ from ..view import (
     as_strided,
     axes,
     axis,
-    broadcast_to,
     diagonal,
     expand,
     is_plain,
@@ -502,12 +501,12 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """
     sizes = sizes if size is None else (size,)
     sizes = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
-    shape, dtype = tuple(self.shape), self.dtype
+    shape, dtype = lib.norch_shape(self), self.dtype
     keeps_dtype = dtype.kind in "fc" or (shape == tuple(sizes) and shape)
     summed = cast(self, dtype if keeps_dtype else int64_)  # integers add up in int64
-    target = summed.new_zeros(sizes)
+    target = lib.norch_empty(sizes, summed._dtype, (summed._device_type, summed._device_index))
     try:
-        broadcast_to(target, shape)
+        lib.norch_expand(target, shape)
     except ShapeError:
         raise ShapeError(f"sum_to_size: {tuple(sizes)} does not broadcast to shape {shape}") from None
     return sum_to(summed, target)
