@@ -6,10 +6,10 @@
  *
  * A thread takes a chunk; only shapes and strides decide the chunks, not the number of threads. The kernel is called
  * for each piece; pointwise_loops.h has its loops. Short rows, with a row that is broadcast to them such as a bias, are
- * first joined into long rows. The plan chooses the innermost loop (core/plan.c); results of transposed inputs have the
- * layout of the inputs (ops/pointwise.c), so that it is contiguous. Operands of narrow dtypes are widened for the
- * kernel, and its results narrowed, piece by piece. Strip mining: Allen and Kennedy, "Optimizing Compilers for Modern
- * Architectures" (2001). */
+ * first joined into long rows; those of a few elements that lie apart are turned to columns. The plan chooses the
+ * innermost loop (core/plan.c); results of transposed inputs have the layout of the inputs (ops/pointwise.c), so that
+ * it is contiguous. Operands of narrow dtypes are widened for the kernel, and its results narrowed, piece by piece.
+ * Strip mining: Allen and Kennedy, "Optimizing Compilers for Modern Architectures" (2001). */
 #include "pointwise.h"
 #include "stream.h"
 
@@ -18,6 +18,8 @@
 #define CHUNK 16384
 #define WORTH_THREADS (4 * CHUNK)
 #define BUFFERED 1024 /* elements of short rows that are joined */
+#define FEW 8         /* longest row that is turned to columns where rows cannot be joined */
+#define ACROSS 1024   /* rows of a column: they stay in the first cache */
 #define SHORT 32      /* longest row for which repeating a scalar costs less than a kernel call for each row */
 
 nr_row_filler *nr_fill_rows;
@@ -83,9 +85,15 @@ static void run_together(const job *j, int64_t rows, int64_t n, char **row, cons
             data[o] = j->kind[o] == FOLLOWS ? row[o] : buffer[o];
             dense[o] = j->kind[o] == FOLLOWS ? stride[o] : j->size[o];
             if (j->kind[o] == ONE_NUMBER) nr_fill_rows(buffer[o], row[o], step[o][1], n, together, j->size[o]);
-            if (j->kind[o] == THE_SAME && !begun)
-                for (int64_t r = 0; r < together; r++)
-                    memcpy(buffer[o] + r * n * j->size[o], row[o], (size_t)(n * j->size[o]));
+            if (j->kind[o] == THE_SAME && !begun) {
+                const size_t all = (size_t)(together * n * j->size[o]);
+                size_t have = (size_t)(n * j->size[o]);
+                memcpy(buffer[o], row[o], have);
+                for (size_t more; have < all; have += more) { /* twice as much each time */
+                    more = have < all - have ? have : all - have;
+                    memcpy(buffer[o] + have, buffer[o], more);
+                }
+            }
             row[o] += together * step[o][1];
         }
         run(j, together * n, data, dense);
@@ -176,19 +184,49 @@ static row_kind kind_of(const nr_plan *plan, int o, int64_t size) {
     return step[1] == 0 && step[0] == size && o > 0 ? THE_SAME : OTHERWISE;
 }
 
-/* Decides how many rows to join: more than one if they are short and an operand has one scalar for each. */
+/* Decides how many rows to join: more than one if they are short and can be. */
 static void find_together(const nr_call *call, job *j) {
     const nr_plan *plan = j->plan;
-    bool numbers = false;
     j->together = 1;
     if (plan->ndim < 2 || plan->size[0] > SHORT || nr_is_complex(call->dtype)) return;
     for (int o = 0; o < plan->operands; o++) {
         j->size[o] = size_of(call, o);
         j->kind[o] = kind_of(plan, o, j->size[o]);
         if (j->kind[o] == OTHERWISE) return;
-        numbers |= j->kind[o] == ONE_NUMBER;
     }
-    if (numbers) j->together = BUFFERED / plan->size[0];
+    j->together = BUFFERED / plan->size[0];
+}
+
+/* The part of a nest with `rows` rows of its second loop, from row `first` on. */
+static void take_rows(nr_plan *part, const nr_plan *plan, int64_t first, int64_t rows) {
+    *part = *plan;
+    part->numel = plan->numel / plan->size[1] * rows;
+    part->size[1] = rows;
+    for (int o = 0; o < plan->operands; o++)
+        part->data[o] = nr_in_plan(plan, o) ? (char *)&part->value[o] : plan->data[o] + first * plan->stride[o][1];
+}
+
+/* Splits the second loop into runs of ACROSS rows, which become the innermost loop: rows of a few elements that cannot
+ * be joined would be a kernel call each.
+ *
+ *   x[:, 1:4]    . a0 a1 a2 .      rows  a0 a1 a2 | b0 b1 b2 | ...      columns  a0 b0 c0 ... | a1 b1 c1 ... | ...
+ *                . b0 b1 b2 . */
+static void turn(nr_plan *plan) {
+    const int64_t run = plan->size[1] < ACROSS ? plan->size[1] : ACROSS;
+    for (int32_t d = plan->ndim; d > 2; d--) {
+        plan->size[d] = plan->size[d - 1];
+        for (int o = 0; o < plan->operands; o++) plan->stride[o][d] = plan->stride[o][d - 1];
+    }
+    plan->ndim++;
+    plan->size[2] = plan->size[1] / run;
+    plan->size[1] = plan->size[0];
+    plan->size[0] = run;
+    for (int o = 0; o < plan->operands; o++) {
+        int64_t *stride = plan->stride[o], column = stride[0];
+        stride[0] = stride[1];
+        stride[1] = column;
+        stride[2] = stride[0] * run;
+    }
 }
 
 static void run_nest(const nr_call *call, const nr_plan *plan) {
@@ -199,8 +237,19 @@ static void run_nest(const nr_call *call, const nr_plan *plan) {
         return;
     }
     job j = {.plan = plan, .kernel = (nr_pointwise_kernel)call->kernel, .op = call->op, .dtype = call->dtype};
-    j.streams = bypasses_cache(call, plan);
     find_together(call, &j);
+    if (j.together == 1 && plan->ndim > 1 && plan->ndim < NORCH_MAX_DIMS && plan->size[0] <= FEW &&
+        plan->size[1] > 2 * FEW) {
+        const int64_t rows = plan->size[1] < ACROSS ? plan->size[1] : plan->size[1] / ACROSS * ACROSS;
+        nr_plan part;
+        take_rows(&part, plan, 0, rows);
+        turn(&part);
+        run_nest(call, &part);
+        take_rows(&part, plan, rows, plan->size[1] - rows);
+        if (part.numel) run_nest(call, &part);
+        return;
+    }
+    j.streams = bypasses_cache(call, plan);
     j.piece = plan->size[0] < CHUNK ? plan->size[0] : CHUNK;
     j.pieces = (plan->size[0] + j.piece - 1) / j.piece;
     j.units = plan->numel / plan->size[0] * j.pieces;
@@ -234,16 +283,6 @@ static int64_t rows_in_one(const nr_call *call, const nr_plan *plan) {
     }
     const int64_t times = BUFFERED / plan->size[0];
     return times < plan->size[1] ? times : plan->size[1];
-}
-
-/* The part of a nest with `rows` rows of its second loop, from row `first` on. */
-static nr_plan rows_of(const nr_plan *plan, int64_t first, int64_t rows) {
-    nr_plan part = *plan;
-    part.numel = plan->numel / plan->size[1] * rows;
-    part.size[1] = rows;
-    for (int o = 0; o < plan->operands; o++)
-        if (!nr_in_plan(plan, o)) part.data[o] = plan->data[o] + first * plan->stride[o][1];
-    return part;
 }
 
 /* Kernels that only search: they set *data[0] to 1 if an element is 0. (x - 1) & ~x has the sign bit set only for 0. */
@@ -297,13 +336,12 @@ int32_t nr_run_pointwise(const nr_call *call) {
         return NORCH_OK;
     }
     const int64_t whole = plan->size[1] / times * times;
-    nr_plan wide = rows_of(plan, 0, whole), rest = rows_of(plan, whole, plan->size[1] - whole);
+    nr_plan wide, rest;
+    take_rows(&wide, plan, 0, whole);
+    take_rows(&rest, plan, whole, plan->size[1] - whole);
     char buffer[NR_MAX_OPERANDS][BUFFERED * sizeof(int64_t)];
     for (int o = 0; o < plan->operands; o++) {
-        if (nr_in_plan(plan, o)) {
-            wide.data[o] = (char *)&wide.value[o];
-            rest.data[o] = (char *)&rest.value[o];
-        } else if (plan->stride[o][1] != plan->stride[o][0] * plan->size[0]) {
+        if (!nr_in_plan(plan, o) && plan->stride[o][1] != plan->stride[o][0] * plan->size[0]) {
             const size_t row = (size_t)(plan->stride[o][0] * plan->size[0]);
             for (int64_t i = 0; i < times; i++) memcpy(buffer[o] + (size_t)i * row, plan->data[o], row);
             wide.data[o] = buffer[o];
