@@ -42,7 +42,7 @@ static int64_t bf16_lefts(int64_t depth, int rows) { return greatest(BF16_BYTES 
 
 /* The same for tiles. Short sums take less time than writing C, whose rows are then written in long pieces. */
 #define SHORT_SUM 256
-static int64_t tile_lefts(int64_t depth) { return depth <= SHORT_SUM ? 8 * TILE_ROW : bf16_lefts(depth, 2 * TILE_ROW); }
+INLINE int64_t tile_lefts(int64_t depth) { return depth <= SHORT_SUM ? 8 * TILE_ROW : bf16_lefts(depth, 2 * TILE_ROW); }
 
 typedef bf16_bits bf16_lanes __attribute__((vector_size(2 * TILE_ROW), aligned(2), may_alias));
 typedef bf16_both pair_lanes __attribute__((vector_size(4 * TILE_ROW), aligned(4), may_alias));
@@ -99,10 +99,12 @@ static bool bf16_row(const product *p, bool transposed, int64_t i0, int64_t i1, 
 }
 #endif
 
+#ifdef NR_ISA_BASELINE /* the emulation of the first build serves all */
 #define EMULATED
 #include "amx.h"
 #include "gemm_bf16_tiles.h"
 #undef EMULATED
+#endif
 #if defined(__AVX512F__) && defined(__linux__) && (defined(__clang__) || __GNUC__ >= 11)
 #define TILE_INSTRUCTIONS
 #include "amx.h"
@@ -110,13 +112,17 @@ static bool bf16_row(const product *p, bool transposed, int64_t i0, int64_t i1, 
 #endif
 
 /* Set when the library is loaded. */
-static const bf16_kernel *bf16_kernel_used; /* NULL: operands are widened */
+static const bf16_kernel *bf16_kernel_used; /* NULL: operands are widened, or the first build emulates tiles */
 static bool bf16_dots_used;
 
 static bool choose_bf16(void) {
     if (nr_emulates_tiles()) { /* for all sizes */
+#ifdef NR_ISA_BASELINE
         bf16_kernel_used = &emulated_kernel;
         return true;
+#else
+        return NR_FIRST(nr_choose_bf16)();
+#endif
     }
 #ifdef TILE_INSTRUCTIONS
     if (nr_has_tiles()) bf16_kernel_used = &amx_kernel;
@@ -177,6 +183,9 @@ static void bf16_worker(void *context, int64_t worker) {
 }
 
 static int32_t run_bfloat16(const nr_call *call) {
+#ifndef NR_ISA_BASELINE
+    if (!bf16_kernel_used) return NR_FIRST(nr_run_matmul)(call);
+#endif
     bf16_job job = {.plan = call->plan};
     product *p = &job.first;
     first_product(call, p);

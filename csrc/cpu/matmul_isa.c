@@ -252,6 +252,11 @@ static int32_t run_integers(const nr_call *call) {
 
 /* ---- bfloat16, where the processor multiplies it ----------------------------------------------------- */
 
+#ifndef NR_ISA_BASELINE
+bool NR_FIRST(nr_choose_bf16)(void);
+nr_runner NR_FIRST(nr_run_matmul);
+#endif
+
 #if defined(__wasm__)
 static bool choose_bf16(void) { return false; }
 static int32_t run_bfloat16(const nr_call *call) {
@@ -261,8 +266,6 @@ static int32_t run_bfloat16(const nr_call *call) {
 #elif defined(NR_ISA_BASELINE) || defined(__AVX512F__)
 #include "gemm_bf16.h"
 #else /* emulated tiles alone, which are those of the first build */
-bool NR_FIRST(nr_choose_bf16)(void);
-nr_runner NR_FIRST(nr_run_matmul);
 static bool choose_bf16(void) { return NR_FIRST(nr_choose_bf16)(); }
 static int32_t run_bfloat16(const nr_call *call) { return NR_FIRST(nr_run_matmul)(call); }
 #endif
