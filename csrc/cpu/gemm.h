@@ -173,56 +173,6 @@ static void NAME(run_row)(const product *p) {
     }
 }
 
-/* Adds four rows of B, times numbers of A, to `rows` rows of C. `rows` is a constant wherever this is inlined. */
-INLINE void NAME(add_four)(int rows, const product *p, const T *a, const T *b, int64_t n, T *c) {
-    NAME(vec) x[4][4];
-    UNROLL for (int i = 0; i < rows; i++) {
-        UNROLL for (int q = 0; q < 4; q++) x[i][q] = (NAME(vec)){0} + a[i * p->a_row + q * p->a_col];
-    }
-    for (int64_t j = 0; j < n; j += LANES) {
-        const int count = (int)least(LANES, n - j);
-        NAME(vec) row[4];
-        UNROLL for (int q = 0; q < 4; q++) {
-            const T *at = b + q * p->b_row + j;
-            row[q] = count == LANES ? VEC(at) : NAME(load_part)(at, count);
-        }
-        UNROLL for (int i = 0; i < rows; i++) {
-            T *to = c + i * p->c_row + j;
-            NAME(vec) sum = count == LANES ? VEC(to) : NAME(load_part)(to, count);
-            UNROLL for (int q = 0; q < 4; q++) sum += x[i][q] * row[q];
-            if (count == LANES)
-                STORE(to, sum);
-            else
-                NAME(store_part)(to, count, sum);
-        }
-    }
-}
-
-/* A few rows of C, FEW_BYTES of each at a time, which stay in the first cache while rows of B are read, four at a time.
- * B is read once, in place, in pieces that the prefetchers detect. */
-static void NAME(run_rows)(const product *p) {
-    const int64_t most = FEW_BYTES / (int64_t)sizeof(T);
-    for (int64_t from = 0; from < p->n; from += most) {
-        const int64_t n = least(most, p->n - from);
-        T *const c = (T *)p->c + from;
-        for (int64_t i = 0; i < p->m && !ADDS(p); i++)
-            for (int64_t j = 0; j < n; j++) c[i * p->c_row + j] = p->bias ? *NAME(bias_at)(p, from + j) : (T)0;
-        int64_t q = 0;
-        for (; q + 4 <= p->k; q += 4) {
-            const T *a = (const T *)p->a + q * p->a_col, *b = (const T *)p->b + q * p->b_row + from;
-            int64_t i = 0;
-            for (; i + 4 <= p->m; i += 4) NAME(add_four)(4, p, a + i * p->a_row, b, n, c + i * p->c_row);
-            for (; i + 2 <= p->m; i += 2) NAME(add_four)(2, p, a + i * p->a_row, b, n, c + i * p->c_row);
-            if (i < p->m) NAME(add_four)(1, p, a + i * p->a_row, b, n, c + i * p->c_row);
-        }
-        for (; q < p->k; q++)
-            for (int64_t i = 0; i < p->m; i++) {
-                const T x = ((const T *)p->a)[i * p->a_row + q * p->a_col], *b = (const T *)p->b + q * p->b_row + from;
-                for (int64_t j = 0; j < n; j++) c[i * p->c_row + j] += x * b[j];
-            }
-    }
-}
-
 /* k = 1: a row of C is the row of B times a number, written in order, which tiles would not do. */
 static void NAME(run_outer)(const product *p) {
     const T *restrict b = p->b, *restrict bias = p->bias;
@@ -284,45 +234,48 @@ static void NAME(run_dot)(const product *p) {
     }
 }
 
+/* Whether rows of B come from beyond the second cache. */
+static bool NAME(is_far)(const product *p) { return p->b_col == 1 && p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES; }
+
 /* Whether to read B in place, without packing. That pays for few tiles of A, and fewer if vectors of B cross cache
- * lines. */
-static int NAME(in_place)(const product *p) {
-    int aligned = ((uintptr_t)p->b | (uintptr_t)p->b_row * sizeof(T)) % VECTOR == 0;
-    return p->b_col == 1 && p->m <= (aligned ? 5 : 2) * TILE_ROWS;
+ * lines; for more if B is far, and C, to which the short blocks of k are added, is near. */
+static bool NAME(in_place)(const product *p) {
+    const int64_t size = sizeof(T);
+    const bool aligned = p->b_row * size % VECTOR == 0, near = p->m * p->n * size <= nr_second_cache() / 4;
+    return p->b_col == 1 && p->m <= (!aligned ? 2 : NAME(is_far)(p) && near ? FEW_TILES : 5) * TILE_ROWS;
 }
 
 /* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack. For short sums
- * it packs as many as fit there, so that rows of C are written in long pieces. */
+ * it packs as many as fit there, so that rows of C are written in long pieces. In place, panels of the same rows of B
+ * follow each other, as they share pages. If B is far, tiles bring the next panel to the second cache: those of the
+ * first rows of A a line of each row, those of the next rows the other line. */
 static void NAME(run_panel)(const product *p) {
     T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
-    int64_t k_blocks = ceil_div(p->k, p->k_block), k_size = ceil_div(p->k, k_blocks);
-    int64_t tiles = ceil_div(p->m, TILE_ROWS), rows = p->m / tiles, longer = p->m % tiles;
-    int in_place = NAME(in_place)(p) && p->k_block == BLOCK_K;
-    const int64_t depth = k_size * 4 <= BLOCK_K ? k_size : p->k_block, fit = BLOCK_K / depth;
-    const int64_t group = in_place ? PANEL_COLS : fit * PANEL_COLS;
-    for (int64_t first = 0; first < p->n; first += group) {
-        int64_t cols = least(group, p->n - first);
-        for (int64_t pc = 0; pc < p->k; pc += k_size) {
-            int64_t kc = least(k_size, p->k - pc), b_row = PANEL_COLS;
-            const T *b = (const T *)p->b + pc * p->b_row + first * p->b_col;
-            if (in_place && (cols == PANEL_COLS || cols == LANES))
-                b_row = p->b_row;
-            else
-                NAME(pack_b)(packed, kc, b, p->b_row, p->b_col, cols), b = packed;
-            const T *a = (const T *)p->a + pc * p->a_col;
-            TARGET to = {.c_row = p->c_row, .add = pc > 0 || ADDS(p)};
-            T *c = (T *)p->c + first;
-            for (int64_t t = 0; t < tiles; t++) {
-                to.rows = (int)(rows + (t < longer));
-                for (int64_t j = 0; j < cols; j += PANEL_COLS) {
-                    to.c = c + j;
-                    to.cols = (int)least(PANEL_COLS, cols - j);
-                    to.bias = NAME(bias_at)(p, first + j);
-                    TILES_OF_ROWS[to.rows - 1][to.cols > LANES](kc, a, p->a_row, p->a_col, b + j * kc, b_row, &to);
-                }
-                a += to.rows * p->a_row;
-                c += to.rows * p->c_row;
+    const int64_t k_size = ceil_div(p->k, ceil_div(p->k, p->k_block)), blocks = ceil_div(p->k, k_size);
+    const int64_t tiles = ceil_div(p->m, TILE_ROWS), rows = p->m / tiles, longer = p->m % tiles;
+    const bool in_place = NAME(in_place)(p), far = NAME(is_far)(p);
+    const int64_t depth = k_size * 4 <= BLOCK_K ? k_size : p->k_block, fit = in_place ? 1 : BLOCK_K / depth;
+    const int64_t group = fit * PANEL_COLS, groups = ceil_div(p->n, group);
+    for (int64_t x = 0; x < groups * blocks; x++) {
+        const int64_t pc = (in_place ? x / groups : x % blocks) * k_size, kc = least(k_size, p->k - pc);
+        const int64_t first = (in_place ? x % groups : x / blocks) * group, cols = least(group, p->n - first);
+        const T *a = (const T *)p->a + pc * p->a_col, *b = (const T *)p->b + pc * p->b_row + first * p->b_col;
+        const bool lies = in_place && (cols == PANEL_COLS || cols == LANES);
+        const int64_t b_row = lies ? p->b_row : PANEL_COLS;
+        if (!lies) NAME(pack_b)(packed, kc, b, p->b_row, p->b_col, cols), b = packed;
+        TARGET to = {.c_row = p->c_row, .add = pc > 0 || ADDS(p)};
+        T *c = (T *)p->c + first;
+        for (int64_t t = 0; t < tiles; t++) {
+            to.rows = (int)(rows + (t < longer));
+            to.ahead = lies && far && t < 2 ? PANEL_COLS + t * LANES : 0;
+            for (int64_t j = 0; j < cols; j += PANEL_COLS) {
+                to.c = c + j;
+                to.cols = (int)least(PANEL_COLS, cols - j);
+                to.bias = NAME(bias_at)(p, first + j);
+                TILES_OF_ROWS[to.rows - 1][to.cols > LANES](kc, a, p->a_row, p->a_col, b + j * kc, b_row, &to);
             }
+            a += to.rows * p->a_row;
+            c += to.rows * p->c_row;
         }
     }
 }
@@ -439,9 +392,6 @@ static algorithm NAME(choose)(const product *p) {
     int along_k = p->b_row == 1 && (p->a_col == 1 || p->m == 1) && p->k >= LANES;
     if (p->m == 1) return along_k ? DOT : ROW;
     if (p->k == 1 && p->b_col == 1 && p->n >= LANES) return OUTER;
-    if (FEW_ROWS && p->m <= FEW_ROWS && p->b_col == 1 && p->n >= FEW_COLS && p->k <= ROW_K &&
-        p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES)
-        return ROWS;
     int64_t padded = ceil_div(p->n, LANES) * LANES;
     /* a dot product ends with a sum over lanes, a panel begins with a transpose: which costs less decides, if a block
      * of A stays in the second cache while the columns pass by */
@@ -453,12 +403,10 @@ static algorithm NAME(choose)(const product *p) {
     return BLOCKED;
 }
 
-/* The block of k of a panel. For few rows of A, and a B larger than the caches, blocks are smaller and more panels are
- * taken at a time (`group` of run_panel), so that rows of B are read in longer pieces. */
+/* The block of k of a panel. For few rows of A, and a B larger than the caches, blocks are smaller, so that rows of B are
+ * read in longer pieces: in place, or as more panels are packed at a time (`group` of run_panel). */
 static int64_t NAME(panel_depth)(const product *p) {
-    int far = p->b_col == 1 && p->m <= 4 * TILE_ROWS && p->n >= 8 * PANEL_COLS &&
-              p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES;
-    return far ? BLOCK_K / PACK_PANELS : BLOCK_K;
+    return NAME(is_far)(p) && (p->m <= 4 * TILE_ROWS || NAME(in_place)(p)) ? BLOCK_K / PACK_PANELS : BLOCK_K;
 }
 
 /* The number of products that are summed, in the order of k, before their sum is added to the sum of earlier ones; 0 if
@@ -473,8 +421,6 @@ static int64_t NAME(depth)(const product *p) {
 static void NAME(run_algorithm)(const product *p, algorithm chosen) {
     if (chosen == ROW)
         NAME(run_row)(p);
-    else if (FEW_ROWS && chosen == ROWS)
-        NAME(run_rows)(p);
     else if (chosen == OUTER)
         NAME(run_outer)(p);
     else if (chosen == DOT)

@@ -51,6 +51,13 @@
 #define LOADED(vector) (void)(vector)
 #endif
 
+/* Keeps a pointer, where the compiler would compute it from another one at each use. */
+#if defined(__AVX512F__)
+#define ADDRESS(pointer) __asm__("" : "+r"(pointer))
+#else
+#define ADDRESS(pointer) (void)(pointer)
+#endif
+
 /* F(lanes of a vector, d, lane) for every lane. */
 #define EIGHT_LANES(n, F, d, i)                                                                                 \
     F(n, d, i), F(n, d, i + 1), F(n, d, i + 2), F(n, d, i + 3), F(n, d, i + 4), F(n, d, i + 5), F(n, d, i + 6), \

@@ -91,7 +91,7 @@ static void narrow_worker(void *context, int64_t worker) {
 /* Sets the blocks. A block of B has the k of the blocks in which the algorithm sums, and as many columns as fit into a
  * cache. */
 static void choose_narrow_blocks(narrow_job *job, const product *p) {
-    const bool first = job->chosen != PANEL && p->m <= 8;
+    const bool first = p->m <= 8;
     const int64_t bytes = first ? NARROW_FIRST : block_bytes();
     const int64_t unit = job->chosen == DOT ? 4 : NARROW_COLS;
     job->rows = least(p->m, NARROW_ROWS);

@@ -216,7 +216,11 @@ static void NAME(dots_chunk)(void *context, int64_t chunk) {
             for (int64_t i = 0; i < LANES * (t1 - t0); i++) {
                 const int64_t l = i / (t1 - t0), t = t0 + i % (t1 - t0);
                 const int64_t row = t * p->m / tiles, rows = (t + 1) * p->m / tiles - row;
-                const TARGET to = {sums[t - t0][l % 4], PANEL_COLS, (int)rows, wide ? PANEL_COLS : LANES, l >= 4, NULL};
+                const TARGET to = {.c = sums[t - t0][l % 4],
+                                   .c_row = PANEL_COLS,
+                                   .rows = (int)rows,
+                                   .add = l >= 4,
+                                   .cols = wide ? PANEL_COLS : LANES};
                 TILES_OF_ROWS[rows - 1][wide](depth, s->a + row * s->a_row + l * depth, s->a_row, 1,
                                               b + l * depth * PANEL_COLS, PANEL_COLS, &to);
             }

@@ -4,13 +4,14 @@
 #define TARGET NAME(target)
 
 /* The destination of a tile: rows x cols of C at c. The sum is added to C (add), or C is set to the sum plus the bias,
- * which has a number for each column. */
+ * which has a number for each column. Rows of B in place bring what is `ahead` of them, or 0, to the second cache. */
 typedef struct TARGET {
     T *c;
     int64_t c_row;
     int rows, cols;
     int add;
     const T *bias;
+    int64_t ahead;
 } TARGET;
 
 typedef void (*NAME(tile_of))(int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, int64_t b_row,

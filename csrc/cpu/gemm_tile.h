@@ -15,6 +15,8 @@
 
 #include "gemm_target.h"
 
+#define HALF_ROWS 7 /* of a tile, that share a pointer to A */
+
 /* From this number of steps of k on, prefetching every line of C pays. */
 #define PREFETCH_DEPTH 128
 
@@ -50,6 +52,10 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
         __builtin_prefetch(c + i * c_row + to->cols - 1, 1);
     }
     UNROLL for (int i = 0; i < rows; i++) { UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (NAME(vec)){0}; }
+    /* two pointers, as general registers are too few for the distance of each row from one */
+    const T *upper = a, *lower = a + (rows > HALF_ROWS ? HALF_ROWS : 0) * a_row;
+    ADDRESS(lower);
+    const int64_t ahead = to->ahead;
     for (int64_t p = 0; p < k; p++) {
         NAME(vec) row[TILE_VECTORS];
         UNROLL for (int j = 0; j < vectors; j++) {
@@ -57,9 +63,11 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
             LOADED(row[j]);
         }
         UNROLL for (int i = 0; i < rows; i++) {
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a[i * a_row] * row[j];
+            const T x = i < HALF_ROWS ? upper[i * a_row] : lower[(i - HALF_ROWS) * a_row];
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += x * row[j];
         }
-        a += a_col;
+        if (VECTOR == 64 && ahead) __builtin_prefetch(b + ahead, 0, 2);
+        upper += a_col, lower += a_col;
         b += b_row;
         if (next) __builtin_prefetch(next, 0, 2), next += next_step;
     }

@@ -36,11 +36,6 @@
 #define FEW_TILES (VECTOR == 64 && nr_second_cache() >= 2 << 20 ? 12 : 7)
 #define FEW_PANELS(a_col) (VECTOR == 32 && (a_col) == 1 ? 5 : 3)
 #define FAR_BYTES (1 << 20)
-/* Rows of C that are sums of rows of B where that lies, if B is far, the least columns of such a product, and what
- * stays of each row in the first cache. It takes the registers of AVX-512. */
-#define FEW_ROWS (VECTOR == 64 ? 8 : 0)
-#define FEW_COLS 256
-#define FEW_BYTES 2048
 /* The block of k of dot products, and of a row of C that is a sum of rows of B. */
 #define DOT_K 1024
 #define ROW_K 65536
@@ -80,9 +75,9 @@ typedef struct product {
     int64_t out_row;
 } product;
 
-/* ROW: m is 1. ROWS: a few rows, B is far and read where it lies. OUTER: k is 1. DOT: both operands contiguous along k.
- * PANEL: A is read where it lies, B by packed panels on the stack. BLOCKED: both are packed into scratch memory. */
-typedef enum algorithm { ROW, ROWS, OUTER, DOT, PANEL, BLOCKED } algorithm;
+/* ROW: m is 1. OUTER: k is 1. DOT: both operands contiguous along k. PANEL: A is read where it lies, B too if few rows
+ * use it, or by packed panels on the stack. BLOCKED: both are packed into scratch memory. */
+typedef enum algorithm { ROW, OUTER, DOT, PANEL, BLOCKED } algorithm;
 
 INLINE double work_of(const product *p) { return (double)p->m * (double)p->n * (double)p->k; }
 

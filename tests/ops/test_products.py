@@ -312,3 +312,30 @@ def test_scaled_sums_of_samples() -> None:
         assert_close(
             norch.vmap(call, (None, 0, None))(x[0], a, b[0]), norch.stack([call(x[0], one, b[0]) for one in a])
         )
+
+
+LARGE_RIGHT = [(2, 300, 1024), (9, 517, 544), (15, 1030, 272), (30, 640, 421), (70, 257, 1056), (100, 1100, 272)]
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("sizes", LARGE_RIGHT, ids=str)
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64])
+def test_a_few_rows_by_a_large_operand(sizes: tuple[int, int, int], dtype: Any) -> None:
+    """It is read in place or packed, wherever it begins in memory: blocks of k depend on sizes and strides alone."""
+    m, k, n = sizes
+    a, b, bias = norch.randn(m, k, dtype=dtype), norch.randn(k, n, dtype=dtype), norch.randn(n, dtype=dtype)
+    memory = norch.zeros(k * n + 1, dtype=dtype)
+    elsewhere = memory[1:].view(k, n).copy_(b)
+    wanted = (a.double() @ b.double().mT.contiguous().mT).to(dtype)  # by columns, which are packed
+    before, results = norch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            norch.set_num_threads(threads)
+            results.append(found := a @ b)
+            assert_close(found, wanted, atol=k * 1e-6, rtol=0)
+            assert (a @ elsewhere).equal(found)
+            layer = norch.nn.functional.linear(a, b.T.contiguous(), bias)
+            assert_close(layer, wanted + bias, atol=k * 1e-6, rtol=0)
+    finally:
+        norch.set_num_threads(before)
+    assert results[0].equal(results[1])
