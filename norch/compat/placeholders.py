@@ -250,7 +250,8 @@ def read_value(text: str) -> Any:
 
 
 def _module_of(path: str) -> str:
-    return f"norch.{path.rpartition('.')[0]}".rstrip(".")
+    """Its module, in norch or, through the door, in torch."""
+    return f"{import_module('norch').__name__}.{path.rpartition('.')[0]}".rstrip(".")
 
 
 def sentence(path: str, why: str) -> str:
@@ -275,7 +276,7 @@ class Kind(ABCMeta):  # an ABCMeta, so that a class may derive from a placeholde
     def __getattr__(cls, name: str) -> Any:
         if name[:1] == "_":
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}", name=name, obj=cls)
-        constant = Constant(f"{cls.__module__}.{cls.__qualname__}.{name}".removeprefix("norch."), cls._why)
+        constant = Constant(f"{cls.__module__}.{cls.__qualname__}.{name}".partition(".")[2], cls._why)
         setattr(cls, name, constant)
         return constant
 

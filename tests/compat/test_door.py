@@ -76,6 +76,8 @@ print(torch.tensor([0.0, 1.0]).max(0))
 import torch.return_types
 qr = torch.linalg.qr(torch.eye(2))
 print(type(qr), type(qr) is torch.return_types.linalg_qr, torch.equal(pickle.loads(pickle.dumps(qr)).R, qr.R))
+graph, export = torch.cuda.CUDAGraph, torch.export.export
+print(graph, f"{export.__module__}.{export.__name__}", pickle.loads(pickle.dumps(graph)) is graph)
 """
 
 
@@ -124,7 +126,7 @@ def test_names_are_pytorchs() -> None:
     assert said[5:7] == ["relu = torch.relu(x);  x = None", "torch.nn.functional.relu torch.Tensor.add"]
     assert said[7:] == [
         "torch.return_types.max(", "values=tensor(1.),", "indices=tensor(1))",
-        "<class 'torch.return_types.linalg_qr'> True True",
+        "<class 'torch.return_types.linalg_qr'> True True", "<class 'torch.cuda.CUDAGraph'> torch.export.export True",
     ]  # fmt: skip
 
 
