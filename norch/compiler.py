@@ -1,4 +1,4 @@
-"""``norch.compiler``: what PyTorch's module of this name has beside compile()."""
+"""``norch.compiler``: the functions of torch.compiler other than compile()."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def reset() -> None:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Does nothing: each call has memory of its own.
+    """Does nothing: each call has its own memory.
 
     >>> norch.compiler.cudagraph_mark_step_begin()
     """

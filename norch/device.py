@@ -162,7 +162,7 @@ def set_default_device(device: Any) -> None:
 
 
 def get_default_device() -> device:
-    """The device of tensors that are made without one: the CPU unless changed.
+    """The device of tensors that are created without one: the CPU unless set_default_device() changed it.
 
     >>> norch.get_default_device()
     device(type='cpu')

@@ -180,7 +180,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 def check_numbers(name: str, **options: Any) -> None:
-    """TypeError for an option that is no number, or is a tensor whose gradient would be lost."""
+    """TypeError for an option that is not a number, or is a tensor whose gradient would be lost."""
     for option, value in options.items():
         if type(value) is float or type(value) is int:
             continue

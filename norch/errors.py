@@ -74,7 +74,7 @@ def one_of(argument: str, value: Any, choices: Iterable[Any]) -> None:
 
 
 def rename_error(error: Error | TypeError | OverflowError, name: str) -> None:
-    """Makes error name the operation that the user called, in place of one that it is composed of."""
+    """Makes error name the operation that the user called instead of the inner operation that raised it."""
     inner, colon, rest = str(error).partition(": ")
     # those of the device itself stay, and Python's own, of missing arguments
     if not inner.startswith(("cuda", f"{name}() ")):
@@ -85,7 +85,7 @@ PACKAGE: str = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def frame_of_user(frame: Any) -> Any:
-    """The innermost frame outside this package, from frame outwards; None where there is none."""
+    """The innermost frame outside this package, from frame outwards, or None."""
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return frame

@@ -1,5 +1,6 @@
-"""``norch.hub``: the folder of downloaded weights, and what is in it; models by the hubconf.py of a folder. norch
-downloads neither code nor weights."""
+"""``norch.hub``: reads downloaded weights from PyTorch's folder, and models from the hubconf.py of a folder. norch
+downloads neither code nor weights.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder that load_state_dict_from_url() looks in: that of set_dir(), or hub below PyTorch's caches."""
+    """The folder that load_state_dict_from_url() searches: the one of set_dir(), or hub in PyTorch's cache folder."""
     return _directory or os.path.join(_get_torch_home(), "hub")
 
 
@@ -50,8 +51,10 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """With source="local" what the function `model` in hubconf.py of the folder repo_or_dir returns, called with the
-    other arguments. NotImplementedError for "github", RuntimeError for what the folder lacks or asks for in vain."""
+    """Calls the function `model` in hubconf.py of the folder repo_or_dir with the other arguments, and returns its
+    result. source must be "local": NotImplementedError for "github". RuntimeError if the folder has no such function,
+    or lacks a package that hubconf.py requires.
+    """
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source == "github":
@@ -82,8 +85,9 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """The weights in the file of the URL's name in get_dir()/checkpoints, or model_dir, if PyTorch or you stored it
-    there. NotImplementedError where there is none."""
+    """Reads the weights from the file with the URL's name in model_dir, by default get_dir()/checkpoints, if PyTorch or
+    you stored it there. NotImplementedError if the file does not exist.
+    """
     from .serialization import load as read
 
     name = file_name or os.path.basename(urlparse(url).path)

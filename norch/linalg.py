@@ -1,7 +1,8 @@
 """``norch.linalg``: products, norms, decompositions, solvers and inverses under the names of ``torch.linalg``.
 
-Each function is defined with its family in ops/. What needs LAPACK calls NumPy's or SciPy's (ops/linalg/), which are
-imported when a function is called: ``pip install 'norch-dl[linalg]'``. Tensors of a CUDA device go over the host there.
+Each function is defined with its family in ops/. Functions that need LAPACK call NumPy or SciPy (ops/linalg/), which
+are imported at the first call: ``pip install 'norch-dl[linalg]'``. These functions copy tensors of a CUDA device to the
+host and back.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:  # PyTorch's name
-    """The Vandermonde matrices (..., n, N) of vectors x (..., n): columns x^0 ... x^(N - 1). N is n unless given.
-    ShapeError for an x of no axis.
+    """The Vandermonde matrices (..., n, N) of vectors x (..., n): columns x^0 ... x^(N - 1). The default of N is n.
+    ShapeError for a 0-d x.
 
     >>> norch.linalg.vander(norch.tensor([2.0, 3.0]), N=3)
     tensor([[1., 2., 4.],

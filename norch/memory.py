@@ -1,7 +1,7 @@
 """``norch.memory``: statistics and settings of the caching allocator of the CPU (csrc/cpu/memory.c).
 
 Freed blocks are cached in size classes for the next tensors, since fresh memory from the system costs more than most
-operations. PyTorch has no such functions for the CPU; the names are those of `norch.cuda`.
+operations. PyTorch has no such functions for the CPU; the names are the names in `norch.cuda`.
 
 >>> norch.memory.empty_cache()
 >>> before = norch.memory.memory_allocated()
@@ -26,9 +26,9 @@ _NAMES = (
 def memory_stats() -> dict[str, int]:
     """All counters, by name.
 
-    allocated_bytes are used by tensors (and as scratch memory by running operations); reserved_bytes are these and the
-    cached_bytes; both have a peak. cache_limit is the most that is cached. Since the import, fresh_blocks were taken
-    from the system, reused_blocks from the cache, and returned_blocks were given back to the system.
+    allocated_bytes are used by tensors (and as scratch memory by running operations); reserved_bytes are the sum of
+    allocated_bytes and cached_bytes; both have a peak. cache_limit is the maximum of cached_bytes. Since the import,
+    the system provided fresh_blocks, the cache provided reused_blocks, and the system got returned_blocks back.
 
     >>> stats = norch.memory.memory_stats()
     >>> stats["reserved_bytes"] == stats["allocated_bytes"] + stats["cached_bytes"]

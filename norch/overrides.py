@@ -143,7 +143,9 @@ def is_tensor_like(inp: Any) -> bool:
 
 
 def get_default_nowrap_functions() -> set[Any]:
-    """The functions whose results Tensor.__torch_function__ does not change: they return what a tensor stores."""
+    """The functions that return an object that a tensor stores, such as its gradient. Tensor.__torch_function__ does
+    not convert their results to a subclass.
+    """
     return _override.unwrapped()
 
 

@@ -160,19 +160,21 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Reads what save(), torch.save() or safetensors wrote to f, a path or an object with read(). Damaged files, and
-    files of another kind, raise an Error.
+    """Reads a file that save(), torch.save() or safetensors wrote. f is a path or an object with read(). An Error is
+    raised for damaged files and files of another kind.
 
     Tensors are on the CPU, or on the device map_location. As in PyTorch map_location may also be a dict of locations in
     the file, such as {"cuda:0": "cpu"}; other locations become the CPU. Or it is a function of a storage and its
     location, which returns a location, or None for the same.
 
     weights_only, the default, reads tensors, parameters, numbers, strings and containers of them; other objects raise
-    UnpicklingError. weights_only=False also makes instances of other classes, of norch's classes for PyTorch's, and
-    lets a file run any code: use it for files that you trust. With mmap the file, which must be a path, is mapped into
-    memory, and read when the tensors are; writes to the tensors do not reach it, and their bytes are not compared with
-    their checksums. Storages that are not aligned, as in files of earlier versions, are read at once. encoding, by
-    default "utf-8", is that of strings that Python 2 wrote. NotImplementedError for a pickle_module other than pickle.
+    UnpicklingError. weights_only=False also creates instances of other classes (norch's classes for PyTorch's), and
+    lets a file run any code: use it only for files that you trust.
+
+    mmap maps the file, which must be a path, into memory; the bytes of a tensor are read when they are first used.
+    Writes to the tensors do not change the file, and checksums are not compared. Storages that are not aligned, as in
+    files of earlier versions, are read at once. encoding, by default "utf-8", decodes strings that Python 2 wrote.
+    NotImplementedError for a pickle_module other than pickle.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -197,7 +199,7 @@ def load(
 
 
 def _load(f: Any, map_location: Any, weights_only: bool, mapped: bool, size: int | None, encoding: str) -> Any:
-    """Reads a file. size is that of a file that contains nothing else, if it is known."""
+    """Reads a file. size: the size of a file that contains nothing else, or None."""
     name = getattr(f, "name", None)
     which = "this" if name is None else repr(name)
     source = Source(f)

@@ -61,7 +61,7 @@ class Storage:
         return self.elements[index].item()
 
     def data_ptr(self) -> int:
-        """The address of the first byte; 0 on the device "meta", where there are none."""
+        """The address of the first byte; 0 on the device "meta", which has no bytes."""
         return self.elements.data_ptr()
 
     def nbytes(self) -> int:
@@ -132,7 +132,7 @@ def restored(data: Any) -> Storage:
 
 
 def without_bytes(count: int) -> Storage:
-    """A storage of so many bytes on the device "meta"."""
+    """A storage of this many bytes on the device "meta"."""
     return Storage(lib.norch_empty((count,), uint8.code, (META.code, 0)))
 
 

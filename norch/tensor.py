@@ -47,7 +47,9 @@ T = TypeVar("T", bound="Tensor")
 
 
 def _requiring(x: T, requires_grad: bool) -> T:
-    """x, whose class may define a requires_grad_() of its own, which needs what __init__ sets."""
+    """Sets requires_grad of x. The class of x may override requires_grad_() with a method that needs attributes of its
+    __init__, so that method is not called.
+    """
     return AutogradMethods.requires_grad_(x, requires_grad)
 
 

@@ -52,7 +52,7 @@ def make_tensor(
 ) -> Tensor:
     """A tensor of uniform random numbers from [low, high): by default from [-9, 9], for uint8 from [0, 9].
 
-    noncontiguous: with gaps between the elements, where there are two or more. exclude_zero: 0 is replaced by 1, or for
+    noncontiguous leaves gaps between the elements of a tensor of two or more. exclude_zero replaces 0 by 1, or for
     floats by the smallest normal number.
 
     >>> norch.testing.make_tensor(2, 3, dtype=norch.int64, low=0, high=5).shape
@@ -94,12 +94,13 @@ def assert_close(
 ) -> None:
     """Asserts that |actual - expected| <= atol + rtol * |expected| everywhere, and that shapes and dtypes agree.
 
-    actual and expected are tensors or arguments of norch.tensor(); expected has the dtype of actual unless it is a
-    tensor. Sequences and mappings of them are compared part by part. rtol and atol, given both or neither, follow the
-    dtype by default: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, those of their parts for complex numbers,
-    0 for integers. Infinities are compared exactly; a NaN differs from everything, with equal_nan from all but NaN.
-    check_dtype=False compares in the dtype that both promote to; check_stride=True compares strides as well. msg is the
-    text of the error, or a function of the default text. The AssertionError names the worst element.
+    actual and expected are tensors or arguments of norch.tensor(); expected gets the dtype of actual unless it is a
+    tensor. Sequences and mappings of them are compared part by part. rtol and atol must be given together; the defaults
+    depend on the dtype: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, the values of the parts for complex
+    numbers, 0 for integers. Infinities are compared exactly; a NaN differs from everything, with equal_nan from
+    everything but NaN. check_dtype=False compares in the dtype that both promote to; check_stride=True compares strides
+    as well. msg is the text of the error, or a function of the default text. The AssertionError names the worst
+    element.
 
     >>> norch.testing.assert_close(norch.tensor([1.0, 2.0]), [1.0, 2.0000001])
     >>> norch.testing.assert_close({"w": norch.ones(2)}, {"w": norch.ones(2)})
@@ -221,16 +222,19 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Compares the derivatives of func(*inputs) from backward with central differences.
+    """Compares the derivatives of func(*inputs) that backward computes with central differences.
 
-    inputs is a tensor or a sequence of arguments. Its tensors that require grad are the variables; they should be
-    float64, as the differences are too inexact otherwise, or complex128, whose parts are varied one by one. func gives
-    a tensor or a tuple of tensors, of which the floating and complex ones are checked, and is differentiable at inputs.
-    Each derivative is to satisfy |backward - difference| <= atol + rtol * |difference|, and two walks differ by
-    nondet_tol at most. Returns True if all do; else raises a GradcheckError, or returns False without raise_exception.
-    check_batched_grad: a walk that vmap batches is to give what walks one by one give. ValueError where no input
-    requires grad. NotImplementedError for the options of forward mode. fast_mode, masked and check_undefined_grad have
-    no effect: the whole Jacobian is compared.
+    inputs is a tensor or a sequence of arguments. The tensors in it that require grad are the variables. They should be
+    float64, because differences in float32 are too inexact, or complex128, whose real and imaginary parts are varied
+    separately. func returns a tensor or a tuple of tensors, of which the floating and complex ones are checked, and
+    must be differentiable at inputs.
+
+    Each derivative must satisfy |backward - difference| <= atol + rtol * |difference|, and two walks may differ by at
+    most nondet_tol. Returns True if all do; otherwise raises a GradcheckError, or with raise_exception=False returns
+    False. check_batched_grad also compares a walk that vmap batches with walks one by one.
+
+    ValueError if no input requires grad. NotImplementedError for the options of forward mode. fast_mode, masked and
+    check_undefined_grad have no effect: the whole Jacobian is compared.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradcheck(norch.sin, x)
@@ -300,7 +304,7 @@ def gradgradcheck(
 ) -> bool:
     """Checks second derivatives: gradcheck() of the gradient, as a function of inputs and grad_outputs.
 
-    grad_outputs are the gradients of the outputs, random ones unless given.
+    grad_outputs are the gradients of the outputs, by default random.
 
     >>> x = norch.tensor([0.5, 1.0], dtype=norch.float64, requires_grad=True)
     >>> norch.testing.gradgradcheck(norch.sin, x)

@@ -64,7 +64,7 @@ def uint64s(*values: int) -> Any:
 
 
 def function_of(file: str, name: str) -> int:
-    """The address of a function of a shared library, or of one that it is linked with; 0 where there is none."""
+    """The address of a function of a shared library or of a library that it is linked with; 0 if it does not exist."""
     function: Any = getattr(ctypes.CDLL(file), name, None)
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 

@@ -9,7 +9,7 @@ import sys
 
 
 def _check_python() -> None:
-    """Refuses interpreters whose objects are laid out otherwise than csrc/python/abi.h has them."""
+    """Refuses interpreters whose objects have another layout than csrc/python/abi.h describes."""
     flags = getattr(sys, "abiflags", "")
     if "t" in flags or not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise ImportError("norch: this Python runs without a global lock (free-threaded); norch needs one that has it")

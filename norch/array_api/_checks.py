@@ -68,7 +68,9 @@ def axes_of(x: Tensor, axis: int | tuple[int, ...] | None) -> tuple[int, ...]:
 
 
 def reduced(function: Callable[..., Any], x: Tensor, axis: Any, keepdims: bool, **options: Any) -> Any:
-    """function over axes; over none, which norch's take for all, of a new axis of size 1."""
+    """function(x, axes). norch reduces all axes if axes is (); the standard reduces none, so this reduces a new axis of
+    size 1.
+    """
     axes = axes_of(x, axis)
     return function(x, axes, keepdims, **options) if axes else function(x.unsqueeze(0), 0, False, **options)
 

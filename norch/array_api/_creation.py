@@ -41,7 +41,7 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
 def arange(
     start: float, /, stop: float | None = None, step: float = 1, *, dtype: DType | None = None, device: Any = None
 ) -> Tensor:
-    """start, start + step, ... before stop; from 0 where there is one number."""
+    """The numbers start, start + step, ... before stop; arange(stop) starts at 0."""
     first, last = (0, start) if stop is None else (start, stop)
     if (last - first) * step <= 0:  # empty, which norch takes for a mistake
         floats = any(isinstance(number, float) for number in (first, last, step))
@@ -151,7 +151,9 @@ _KINDS = {
 
 
 def isdtype(dtype: DType, kind: DType | str | tuple[DType | str, ...]) -> bool:
-    """Whether dtype is a given one, or of a kind, such as "real floating", or one of several."""
+    """Whether dtype is kind: a dtype, the name of a kind such as "real floating", or a tuple of these, of which one
+    must match.
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):
@@ -177,7 +179,7 @@ class __array_namespace_info__:  # the standard's name
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 16}
 
     def default_device(self) -> Device:
-        """Where arrays are made without a device."""
+        """The device of arrays that are created without one."""
         return get_default_device()
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:

@@ -63,7 +63,7 @@ def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
-    """x with some axes moved, the others in their order."""
+    """x with the axes source moved to the positions destination; the order of the other axes does not change."""
     return shapes.moveaxis(x, source, destination)
 
 
@@ -109,7 +109,7 @@ def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """The elements at indices along axis, of each line its own; the other axes broadcast."""
+    """The elements at indices along axis; each line along the axis has its indices. The other axes broadcast."""
     return take_along_dim(x, indices, axis)
 
 
@@ -143,14 +143,16 @@ UniqueInverse = NamedTuple("UniqueInverse", [("values", Tensor), ("inverse_indic
 
 
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The values of x, sorted; where each stands first; which of them each element is; how many there are of each."""
+    """The distinct values of x, sorted; the index of the first element of each value; for each element the index of its
+    value; the number of elements of each value.
+    """
     values, inverse, counts = order.unique(x, return_inverse=True, return_counts=True)
     places = sorting.argsort(inverse.reshape(-1), stable=True)
     return UniqueAll(values, places[scan.cumsum(counts, 0) - counts], inverse, counts)
 
 
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The values of x, sorted, and how many there are of each. Each NaN is one of its own."""
+    """The distinct values of x, sorted, and the number of elements of each. NaNs are distinct from each other."""
     return UniqueCounts(*order.unique(x, return_counts=True))
 
 
@@ -165,7 +167,7 @@ def unique_values(x: Tensor, /) -> Tensor:
 
 
 def isin(x1: Tensor | complex, x2: Tensor | complex, /, *, invert: bool = False) -> Tensor:
-    """Whether the elements of x1 stand in x2."""
+    """For each element of x1, whether x2 contains it."""
     return order.isin(*promoted(x1, x2), invert=invert)
 
 

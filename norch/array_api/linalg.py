@@ -109,7 +109,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Sums of products along an axis, which both have; the others broadcast."""
+    """Sums of products along an axis of equal size in both arrays; the other axes broadcast."""
     x1, x2 = of_one_dtype(x1, x2)
     return (x1.movedim(axis, -1).conj() * x2.movedim(axis, -1)).sum(-1, dtype=x1.dtype)
 

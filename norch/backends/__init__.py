@@ -1,7 +1,7 @@
-"""``norch.backends``: settings of torch.backends that scripts read or set. Only that of float32's precision in products
-on CUDA devices has an effect, ``cuda.matmul.fp32_precision``.
+"""``norch.backends``: settings of torch.backends that scripts read or set. Only one has an effect,
+``cuda.matmul.fp32_precision``: the precision of float32 products on CUDA devices.
 
-norch runs on the CPU and on CUDA with kernels of its own, and gives the same results in every run.
+norch computes with its own kernels on the CPU and on CUDA, and gives the same results in every run.
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 def set_float32_matmul_precision(precision: str) -> None:
     """Sets how CUDA devices compute products of float32: "highest" with the precision of float32, "high" and "medium"
-    with that of TF32. ValueError for other names. It sets cuda.matmul.allow_tf32; the CPU computes in float32 always.
+    with the precision of TF32. ValueError for other names. Sets cuda.matmul.allow_tf32; the CPU always computes in
+    float32.
 
     >>> norch.set_float32_matmul_precision("highest")
     """

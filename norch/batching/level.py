@@ -48,7 +48,7 @@ def same_call(*names: str) -> None:
 
 
 class Batched(Tensor, BatchedBase):
-    """A tensor that stands for each sample that vmap maps a function over."""
+    """A tensor that represents all samples that vmap maps a function over, with the shape of one."""
 
     __slots__ = ()
     __torch_function__ = disabled_torch_function

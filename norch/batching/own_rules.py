@@ -1,4 +1,4 @@
-"""Batching rules of the program's own: vmap of an autograd.Function, and those of library.register_vmap()."""
+"""Batching rules that a program defines: vmap of an autograd.Function, and the rules of library.register_vmap()."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proxy: stands for a node's result during tracing. Each use of it becomes a node."""
+"""Proxy: represents a node's result during tracing. Each use of a proxy becomes a node."""
 
 from __future__ import annotations
 

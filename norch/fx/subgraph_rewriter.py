@@ -23,7 +23,7 @@ def _graph_of(x: Any) -> Graph:
 
 
 def _matches(pattern: Any, found: Any, matched: dict[Node, Any]) -> bool:
-    """Whether found looks like pattern, a node or an argument; matched: what stands for the nodes of the pattern."""
+    """Whether found looks like pattern, a node or an argument. matched: {node of the pattern: its node or value}."""
     if isinstance(pattern, Node):
         if pattern in matched:
             return matched[pattern] is found

@@ -118,8 +118,7 @@ def export(
     each tensor in tuples, lists and dicts is an input. Parameters and buffers keep the names of state_dict().
     opset_version: 18 (the default) to 23. dynamic_axes {name of an input: {axis: name of the size}}, or PyTorch's
     dynamic_shapes by argument of forward(): sizes that may differ when the file is run; what the program computes from
-    x.shape stays dynamic. verify: runs the file by onnxruntime and compares.
-    computes of x.shape stays dynamic. verify: the file is run by onnxruntime, and compared.
+    x.shape stays dynamic. verify: runs the file by onnxruntime, and raises an error if the results differ.
 
     OnnxExporterError, with the line of the program, for operations without an ONNX operator: random numbers, control
     flow that depends on values, shapes that depend on values, writes to parts of tensors; also for 2 GB of tensors and

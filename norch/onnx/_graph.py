@@ -81,7 +81,7 @@ class Graph:
         return name
 
     def node(self, op: str, *inputs: Any, outputs: int = 1, **attributes: Any) -> Any:
-        """Adds a node. Returns the name of its result, or a list of names. Inputs are names or Refs; "" for none."""
+        """Adds a node. Returns the name of its result, or a list of names. Inputs are names, Refs or "" (omitted)."""
         names = [self.fresh(op.lower()) for _ in range(outputs)]
         input_names = [x.name if isinstance(x, Ref) else x for x in inputs]
         self.nodes.append(self.onnx.helper.make_node(op, input_names, names, name=names[0], **attributes))
@@ -245,7 +245,7 @@ class Graph:
     # ---- constants ---------------------------------------------------------------------------------------------------
 
     def ref(self, values: list[Value]) -> Ref:
-        """The Ref of a value, given for each trace; a constant becomes an initializer when it is first used."""
+        """The Ref of a value, from the value in each trace; a constant becomes an initializer when it is first used."""
         number = values[0].number
         if number not in self.names:
             name, tensor = values[0].name, values[0].tensor

@@ -3,8 +3,8 @@
 Within `with Trace()` the inputs, parameters and buffers of the model are batched tensors of their own level
 (batching/level.py). A library call that gets one goes to `Trace.notes`, which runs it on the elements and records it.
 So ONNX operators (_calls.py) are needed only for the calls that norch.vmap has rules for, a closed set; operations
-composed of them need none. Recordings of norch.capture would not do: their plans hold addresses, strides and sizes of
-one run, and views are not calls there.
+composed of them need no rule. Recordings of norch.capture would not do: their plans hold addresses, strides and sizes
+of one run, and views are not calls there.
 
 Sizes are plain integers while the model runs. `sizes` compares runs with other dynamic sizes, and finds the formula
 that gives an integer in all of them, so what the program computes from x.shape[0] stays dynamic. Runs with different
@@ -149,7 +149,7 @@ class Trace(Level):
         return out
 
     def constant(self, x: Any) -> Any:
-        """Wraps a plain tensor that the program has just made, so that later calls may write to it."""
+        """Wraps a plain tensor that the program has just created, so that later calls may write to it."""
         return self.wrap(self.value_of(x))
 
     def _noted(self, x: Any) -> Any:

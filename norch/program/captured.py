@@ -94,10 +94,10 @@ def capture(
     """Returns a function that records the library calls of function, and later replays them without Python. Results do
     not require grad. docs/capture.md explains its use and limits, docs/capture_inside.md how it works.
 
-    The first call runs normally, the next two are recorded. If these made the same calls, calls from the fourth on are
-    replayed. A recording fits arguments of the same structure with tensors of the same shapes, strides and dtypes and
-    equal other values, under the same module modes, grad mode, default dtype and autocast. Other calls are recorded
-    anew. Python's own effects, such as count += 1, happen only in the first three calls.
+    The first call runs normally, the next two are recorded. If both recordings have the same library calls, later calls
+    replay them. A recording fits arguments of the same structure with tensors of the same shapes, strides and dtypes
+    and equal other values, under the same module modes, grad mode, default dtype and autocast. Other calls get a new
+    recording. Python's own effects, such as count += 1, happen only in the first three calls.
 
     strict   what cannot be recorded raises CaptureError with file and line: reading elements (item(), print(x),
              if x > 0) and shapes that depend on elements (nonzero(), x[mask]). False: warns, and calls function

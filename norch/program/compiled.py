@@ -231,7 +231,7 @@ class CompiledFunction(CapturedFunction):
 
 class OptimizedModule(Module):
     """The result of norch.compile for a module, ``_orig_mod``. It has the module's attributes; as in PyTorch its
-    state_dict() prefixes names with ``_orig_mod.``. recordings() is that of a compiled function.
+    state_dict() prefixes names with ``_orig_mod.``. recordings() lists its recordings, as for a compiled function.
 
     >>> model = norch.nn.Linear(2, 1)
     >>> compiled = norch.compile(model)

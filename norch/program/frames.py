@@ -224,7 +224,7 @@ class Frames:
 
     def _note_constants(self, frame: Any, code: CodeType) -> None:
         """Notes the arguments of a function of norch that other code calls, if they are constants, or the object whose
-        method without arguments or property it is. The function may bind their names anew."""
+        method without arguments or property it is. The function may assign other values to their names."""
         if code.co_flags & (CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR) or code.co_name in _MODES:
             return
         if kind_of(frame.f_back.f_code.co_filename) < LIBRARY:

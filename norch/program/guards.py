@@ -81,7 +81,7 @@ class Guards(Walk):
         self.guard_attributes_of_tensors()
 
     def guard_attributes_of_tensors(self) -> None:
-        """Guards attributes that programs gave to tensors, once all names are known."""
+        """Guards attributes that programs set on tensors, once the names that the code reads are complete."""
         lacking = self.reads_optional_attributes or any(not hasattr(Tensor, name) for name in self._of_tensors)
         for x in self.tensors:
             if (x.__dict__ or lacking) and (id(x.__dict__), True) not in self._seen:

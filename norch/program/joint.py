@@ -8,9 +8,9 @@ gradients of other results than before), it calls the function again, as a check
 another result.
 
 The node has an edge for each gradient that the function's own graph would pass to an earlier node, in the same order
-(region()), so that gradients are accumulated and hooks called as without it. If that does not suffice, the node stands
-aside: its edges lead to the results of the function's own graph. It does so before a backward pass that is itself
-recorded, as that leads into this graph; a later pass can go through the graph only once.
+(region()), so that gradients are accumulated and hooks called as in eager execution. If that does not suffice, the node
+stands aside: its edges lead to the results of the function's own graph. It also does so before a backward pass that is
+itself recorded, because the recorded pass goes through this graph; a later pass can go through the graph only once.
 """
 
 from __future__ import annotations
@@ -483,7 +483,7 @@ class ReplayedNode(_CallNode):
 
     def stand_aside(self) -> bool:
         """Calls the function again and redirects the edges to its graph. Its nodes get sequence numbers just before
-        this node's, as if they had been made in the call. False if it has nodes for which this may be wrong."""
+        this node's, as if the call had created them. False if the graph has nodes for which this may be wrong."""
         start = next_seq()
         outs, inside = self.replay.call_again(self)
         count = next_seq() - start

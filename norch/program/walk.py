@@ -325,7 +325,7 @@ class Walk(Settings):
         self._guard_class(type(x), place)
 
     def _guard_class(self, cls: type, place: Place | None) -> None:
-        """Guards what is read of a class, as itself or through its instances. While the version of the class is that of
+        """Guards what is read of a class, as itself or through its instances. While the class has the version of
         the last replay, it is one comparison."""
         if (id(cls), True) in self._seen:
             return

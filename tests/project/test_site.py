@@ -192,7 +192,7 @@ def test_pages_can_be_read_without_javascript(browser: Any, address: str) -> Non
     text = page.locator("article").inner_text()
     assert "[[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]" in text and "def windows(x, width):" in text
     page.locator("details.solution summary").click()
-    assert page.get_by_text("x.as_strided((len(x) - width + 1, width)").is_visible()
+    assert page.get_by_text("return x.as_strided(").is_visible()
     context.close()
 
 
