@@ -3,6 +3,7 @@
 python docs/learn/notebooks.py FOLDER [CHAPTER...]
 """
 
+import base64
 import doctest
 import re
 import sys
@@ -15,17 +16,25 @@ from nbclient import NotebookClient
 HERE = Path(__file__).resolve().parent
 
 
+def _data_url(drawing):
+    return "data:image/svg+xml;base64," + base64.b64encode((HERE / drawing).read_bytes()).decode()
+
+
 def notebook(path):
-    """A cell for each block of Python, and for the text between them. Examples that raise have a tag that lets them."""
+    """A cell for each block of Python, each drawing, and the text between them. Examples that raise have a tag that
+    lets them. A drawing is a data URL, so that a downloaded notebook shows it."""
     made = nbformat.v4.new_notebook()
     made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     page = path.read_text(encoding="utf-8")
-    page = re.sub(r"\]\(([\w/.]*)\.md\)", r"](../learn/\1.html)", page)
-    page = re.sub(r"\]\((\w+\.svg)\)", r"](../_images/\1)", page)
+    page = re.sub(r"\]\((\w+)\.md\)", r"](\1.ipynb)", page)
+    page = re.sub(r"\[([^\]]*)\]\(\.\./(\w+)\.md\)", r"\1 (docs/\2.md)", page)  # a notebook has no path to the site
     for at, part in enumerate(re.split(r"^```python\n(.*?)^```$\n?", page, flags=re.M | re.S)):
         text = part.strip("\n")
         if at % 2 == 0:
-            made.cells += [nbformat.v4.new_markdown_cell(text)] if text else []
+            for piece in re.split(r"^(!\[.*\]\(\w+\.svg\))$", text, flags=re.M):
+                if piece.strip():
+                    piece = re.sub(r"\]\((\w+\.svg)\)", lambda found: f"]({_data_url(found[1])})", piece.strip("\n"))
+                    made.cells.append(nbformat.v4.new_markdown_cell(piece))
         elif not text.startswith(">>>"):
             made.cells.append(nbformat.v4.new_code_cell(text))
         else:

@@ -347,3 +347,5 @@ def test_a_notebook_runs_in_jupyterlite(page: Any, chapter: str) -> None:
         timeout=300_000,
     )
     assert page.locator("[data-mime-type*=error]").count() == 0
+    drawn = page.locator(".jp-RenderedMarkdown img").evaluate_all("drawings => drawings.map(each => each.naturalWidth)")
+    assert all(drawn) and len(drawn) == sum("data:image" in "".join(cell["source"]) for cell in cells)
