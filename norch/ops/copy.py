@@ -17,7 +17,7 @@ from ..device import cuda_device_count, device_code
 from ..device import device as Device
 from ..dtype import DTYPES, check_fits, check_format, dtype_named, fits, iinfo
 from ..dtype import dtype as DType
-from ..errors import ArgumentError
+from ..errors import ArgumentError, Error, rename_error
 from ._arguments import named_function, tensors_of
 from ._autocast import in_autocast, policy
 from ._cast import Cast, cast
@@ -172,10 +172,7 @@ def fill_(x: Tensor, value: Any) -> Tensor:
     number, value = value, kernel_operand(value, "fill_")
     if isinstance(number, (int, float)):
         check_fits(number, x.dtype, "fill_")
-        check_writable(x, "fill_")
-        lib.norch_copy(x, value)
-        finish_write(x, None)
-        return x
+        return _written_everywhere(x, value, "fill_")
     check_scalar(value, x, "fill_")
     if value.ndim:
         raise ArgumentError(f"fill_: expected a number or a 0-d tensor, got shape {tuple(value.shape)}")
@@ -187,10 +184,33 @@ def zero_(x: Tensor) -> Tensor:
     """Sets every element of x to 0."""
     check_writable(x, "zero_")
     if mode.enabled and (x._node is not None or x._view is not None):
-        return copy_(x, 0)
-    lib.norch_copy(x, operand(0))
+        return _written_everywhere(x, operand(0), "zero_")
+    _write_number(x, operand(0), "zero_")
     lib.norch_bump(x)
     return x
+
+
+def _written_everywhere(x: Tensor, number: Tensor, name: str) -> Tensor:
+    """x with a number in every element."""
+    check_writable(x, name)
+    _write_number(x, number, name)
+    finish_write(x, None)
+    return x
+
+
+def _write_number(x: Any, number: Tensor, name: str) -> None:
+    """Writes a number to every element of x, of which an expanded tensor has several in one place."""
+    try:
+        lib.norch_copy(x, number)
+    except Error as error:
+        places = x
+        for axis, step in enumerate(x.stride()):
+            if step == 0 and x.shape[axis] > 1:
+                places = lib.norch_slice(places, axis, 0, 1, 1)
+        if places is x:
+            rename_error(error, name)
+            raise
+        lib.norch_copy(places, number)
 
 
 @takes_out
