@@ -5,10 +5,12 @@ The checks raise an AssertionError with the numbers that differ.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ._binding.library import lib
 from ._package.exports import publish
 from .autograd.grad_mode import enable_grad, no_grad
 from .autograd.gradients import grad
@@ -380,23 +382,26 @@ def _in_parts(func: Callable[..., Any], arguments: list[Any]) -> tuple[Callable[
 
 
 def _differences(function: Callable[..., Any], arguments: list[Any], i: int, eps: float) -> list[list[list[float]]]:
-    """result[output][element of argument i]: the derivatives of all elements of the output, by central differences."""
-    point = arguments[i].detach().clone()
-    elements = point.view(-1)
-    inputs = [point if j == i else x.detach() if isinstance(x, Tensor) else x for j, x in enumerate(arguments)]
+    """result[output][element of argument i]: the derivatives of all elements of the output, by central differences.
+    The argument's own memory is varied, as function may know it otherwise: as a parameter of a module."""
+    point, inputs = arguments[i].data, list(arguments)
+    if lib.norch_overlaps_itself(point):
+        point = inputs[i] = point.clone()
 
     def values() -> list[list[float]]:
         with no_grad():
             return [out.reshape(-1).tolist() for out in _floating(function(*inputs))]
 
     result: list[list[list[float]]] = [[] for _ in values()]
-    for at in range(point.numel()):
-        value = elements[at].item()
-        elements[at] = value + eps
-        above = values()
-        elements[at] = value - eps
-        below = values()
-        elements[at] = value
+    for at in itertools.product(*map(range, point.shape)):
+        value = point[at].item()
+        try:
+            point[at] = value + eps
+            above = values()
+            point[at] = value - eps
+            below = values()
+        finally:
+            point[at] = value
         for k, (high, low) in enumerate(zip(above, below, strict=True)):
             result[k].append([(a - b) / (2 * eps) for a, b in zip(high, low, strict=True)])
     return result
