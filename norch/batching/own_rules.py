@@ -7,6 +7,7 @@ from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
 from ..autograd.levels import Level, within
 from ..autograd.transforms import leaves, with_leaves
+from ..errors import Error
 from .level import batch, innermost, is_batched_at, spread, unbatch
 
 
@@ -38,9 +39,12 @@ def by_rule(rule: Any, level: Level, args: tuple[Any, ...], named: dict[str, Any
     within.levels = tuple(other for other in levels if other is not level)
     try:
         info = VmapInfo(level.size, level.randomness)
-        result, out_dims = rule(info, _axes(args, level), *args_of_all, **named_of_all)
+        found = rule(info, _axes(args, level), *args_of_all, **named_of_all)
     finally:
         within.levels = levels
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise Error("vmap: a rule must return two values, the results and the axes of their samples")
+    result, out_dims = found
     outs = leaves(result)
     dims = per_leaf(out_dims, result, "out_dims")
     samples = (x if dim is None else batch(x, dim % x.ndim, level) for x, dim in zip(outs, dims, strict=True))

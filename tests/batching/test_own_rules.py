@@ -132,6 +132,11 @@ def test_rule_and_generated_rule_exclude_each_other() -> None:
     assert Twice.apply(norch.ones(2)).tolist() == [2, 2]
     with pytest.raises(norch.Error, match="Twice: a Function with generate_vmap_rule=True has no vmap"):
         norch.vmap(Twice.apply)(norch.ones(2, 2))
+    Twice.generate_vmap_rule = False
+    assert norch.vmap(Twice.apply)(norch.ones(2, 2)).tolist() == [[2, 2], [2, 2]]
+    Twice.vmap = staticmethod(lambda info, in_dims, x: 2 * x)  # type: ignore[method-assign]
+    with pytest.raises(norch.Error, match="must return two values"):
+        norch.vmap(Twice.apply)(norch.ones(2, 2))
     with pytest.raises(NotImplementedError, match="needs a static vmap"):
         Function.vmap(None, ())
 

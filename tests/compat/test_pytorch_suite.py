@@ -25,8 +25,8 @@ FILES = (
     "test_complex.py test_indexing.py test_scatter_gather_ops.py test_shape_ops.py test_sort_and_select.py"
     " test_stateless.py test_type_promotion.py test_view_ops.py nn/test_dropout.py nn/test_embedding.py"
     " nn/test_init.py nn/test_lazy_modules.py nn/test_load_state_dict.py nn/test_module_hooks.py"
-    " nn/test_multihead_attention.py nn/test_packed_sequence.py nn/test_pooling.py nn/test_pruning.py"
-    " optim/test_lrscheduler.py optim/test_swa_utils.py functorch/test_eager_transforms.py"
+    " nn/test_multihead_attention.py nn/test_packed_sequence.py nn/test_parametrization.py nn/test_pooling.py"
+    " nn/test_pruning.py optim/test_lrscheduler.py optim/test_swa_utils.py functorch/test_eager_transforms.py"
 ).split()
 
 

@@ -278,6 +278,37 @@ def test_errors(call: Any, error: Any, message: str) -> None:
     assert not parametrize.is_parametrized(LINEAR) and len(LINEAR.state_dict()) == 2
 
 
+@pytest.mark.parametrize(
+    "inverse", [lambda x: None, lambda x: (None, x), lambda x: (x, x), lambda x: x.bool(), lambda x: x[:1]]
+)
+@pytest.mark.parametrize("further", [False, True])
+def test_an_inverse_that_does_not_fit(inverse: Any, further: bool) -> None:
+    class Wrong(nn.Identity):
+        right_inverse = staticmethod(inverse)
+
+    layer = nn.Linear(2, 2)
+    if further:
+        parametrize.register_parametrization(layer, "weight", nn.Identity())
+    with pytest.raises((ValueError, TypeError)):
+        parametrize.register_parametrization(layer, "weight", Wrong())
+    assert parametrize.is_parametrized(layer) is further
+    assert not further or len(layer.parametrizations.weight) == 1
+
+
+def test_an_inverse_that_is_not_implemented() -> None:
+    class OneWay(nn.Identity):
+        def right_inverse(self, x: Any) -> Any:
+            raise NotImplementedError
+
+    layer = nn.Linear(2, 2)
+    weight = layer.weight.detach()
+    for _ in range(2):
+        parametrize.register_parametrization(layer, "weight", OneWay())
+    assert_close(layer.parametrizations.weight.original.detach(), weight)
+    with pytest.raises(NotImplementedError):
+        layer.weight = weight
+
+
 @pytest.mark.parametrize("trivialized", [True, False])
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (2, 4, 3)])
 @pytest.mark.parametrize("kind", ["matrix_exp", "cayley", "householder", None])

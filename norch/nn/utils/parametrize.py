@@ -164,7 +164,11 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
         if not unsafe:
             with no_grad():
                 x = getattr(module, tensor_name)
-                _check_result(x, parametrization(x), tensor_name)
+                result = parametrization(x)
+                _check_result(x, result, tensor_name)
+                if hasattr(parametrization, "right_inverse"):
+                    with suppress(NotImplementedError):
+                        _check_result(x, parametrization.right_inverse(result), tensor_name, "its right_inverse()")
         listed.append(parametrization)
         listed.unsafe |= unsafe
         return module
@@ -175,8 +179,14 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
         with no_grad():
             initial = original
             if hasattr(parametrization, "right_inverse"):
-                initial = parametrization.right_inverse(original.clone())
+                with suppress(NotImplementedError):
+                    initial = parametrization.right_inverse(original.clone())
             several = not isinstance(initial, Tensor)
+            if several and not (isinstance(initial, Sequence) and all(isinstance(x, Tensor) for x in initial)):
+                raise ArgumentError(
+                    f"register_parametrization: right_inverse() must return a tensor, or a sequence of tensors, for "
+                    f"{tensor_name!r}"
+                )
             _check_result(original, parametrization(*initial) if several else parametrization(initial), tensor_name)
     parametrizations = ParametrizationList([parametrization], original, unsafe)
     module._unbind(tensor_name)
@@ -187,11 +197,11 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Any
     return module
 
 
-def _check_result(original: Tensor, result: Any, name: str) -> None:
+def _check_result(original: Tensor, result: Any, name: str, giver: str = "the parametrization") -> None:
     found = (tuple(result.shape), result.dtype) if isinstance(result, Tensor) else type(result).__name__
     if found != (tuple(original.shape), original.dtype):
         expected = f"{tuple(original.shape)} of {original.dtype}"
-        raise ArgumentError(f"register_parametrization: {name!r} is {expected}, the parametrization gives {found}")
+        raise ArgumentError(f"register_parametrization: {name!r} is {expected}, {giver} gives {found}")
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
