@@ -64,6 +64,16 @@ class Seen(norch.autograd.Function):
         return g
 
 
+@pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16], ids=str)
+def test_backward_rounds_gradients_of_halves_once(dtype):
+    """In 16 bits, 1 + x rounds, and so does the quotient."""
+    x = norch.linspace(0.1, 3, 50).to(dtype).requires_grad_()
+    x.log1p().sum().backward()
+    once = (1 / (1 + x.detach().float())).to(dtype)
+    assert x.grad.tolist() == once.tolist()
+    assert x.grad.tolist() != (1 / (1 + x.detach())).tolist()
+
+
 def test_custom_fwd_casts_where_autocast_is_on_and_tensors_of_its_device():
     x = norch.ones(1)
     assert Seen.apply(x).dtype is norch.float32
