@@ -36,7 +36,7 @@ BACKWARD = [
 CAPTURED = [
     ("call 1", "runs: .grad and the states of the optimizer come to be", ""),
     ("calls 2 and 3", "run, and csrc/program/record.c notes each call with its plan", "two recordings, compared"),
-    ("csrc/program/layout.c", "leaves out dead calls; results share one block of memory", "calls, a block"),
+    ("csrc/program/arena.c", "leaves out dead calls; results share one block of memory", "calls, a block"),
     ("csrc/program/fuse.c", "makes chains, which run tile by tile", "a program"),
     ("call 4, and all after it", "are replayed: the function itself no longer runs", "arguments"),
     ("csrc/python/capture/replay.c", "sees that all is as it was when it was recorded", "addresses of the arguments"),

@@ -17,7 +17,7 @@
  *   - all else that it reads is there before the layer begins.
  *
  * Values that only layers read have an image alone. Those that another call reads, or that stay after the run, are also
- * stored as planes, where the call that wrote them stood. Images are blocks of the arena like others (layout.c).
+ * stored as planes, where the call that wrote them stood. Images are blocks of the arena like others (arena.c).
  *
  * A weight is packed, and packed again after it was written to (packed.h). So that nothing else that layers read
  * can be written in between, programs that write to memory from before the recording have no layers. A weight

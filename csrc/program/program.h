@@ -191,14 +191,14 @@ void nr_program_lower(nr_program *program);
 void nr_program_fuse(nr_program *program, bool reorders);
 void nr_program_unfuse(nr_program *program);
 
-/* layout.c: marks dead calls, whose results are overwritten before anything reads them. */
+/* arena.c: marks dead calls, whose results are overwritten before anything reads them. */
 void nr_program_find_dead(nr_program *program);
 /* Sets the offsets of temporary blocks and results in the arena; returns its size. */
-size_t nr_program_layout(nr_program *program);
+size_t nr_program_place_blocks(nr_program *program);
 /* Whether results depend on memory from before the recording that the calls write to, so that another run would give
  * others. Comes before the end of the recording. */
 bool nr_program_carries(const nr_program *program);
-/* Whether a block is in the arena, once the layout is made. */
+/* Whether a block is in the arena, once blocks are placed. */
 bool nr_in_arena(const nr_block *block);
 
 #endif

@@ -335,16 +335,16 @@ static int32_t place(nr_program *program) {
     nr_program_find_dead(program);
     NR_TRY(nr_program_fold_constants(program));
     if (program->fuses) nr_program_lower(program);
-    size_t bytes = nr_program_layout(program);
+    size_t bytes = nr_program_place_blocks(program);
     for (int reorders = 1; program->fuses && reorders >= 0; reorders--) {
         nr_program_fuse(program, reorders);
-        const size_t fused = nr_program_layout(program);
+        const size_t fused = nr_program_place_blocks(program);
         if (fused <= bytes) {
             bytes = fused;
             break;
         }
         nr_program_unfuse(program); /* a chain lengthens lives, so that fewer blocks share memory */
-        bytes = nr_program_layout(program);
+        bytes = nr_program_place_blocks(program);
     }
     const nr_backend *backend = NULL; /* of the arena */
     for (int64_t i = 0; i < program->block_count; i++) {

@@ -264,8 +264,8 @@ class RNNBase(_Recurrent):
         hx = state if len(state) > 1 else state[0]
         weights = [w for weights in self.all_weights for w in weights]
         options = weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
-        given = (arguments[0], hx, *options) if packed else (hx, *options, False)
-        out, *last = overrides.handle_torch_function(self._function(), (x, *state), x, *given)
+        passed = (arguments[0], hx, *options) if packed else (hx, *options, False)
+        out, *last = overrides.handle_torch_function(self._function(), (x, *state), x, *passed)
         return out, tuple(last)
 
     def _num_runs(self) -> int:
@@ -421,8 +421,8 @@ class RNNCellBase(_Recurrent):
         weight_ih, weight_hh, bias_ih, bias_hh = self._weights("")
         state = self._state(hx, (*input.shape[:-1], self.hidden_size), input)
         if (overrides := _overrides(input, *state)) is not None:
-            given = input, state if len(state) > 1 else state[0], weight_ih, weight_hh, bias_ih, bias_hh
-            return overrides.handle_torch_function(self._function(), (input, *state), *given)
+            passed = input, state if len(state) > 1 else state[0], weight_ih, weight_hh, bias_ih, bias_hh
+            return overrides.handle_torch_function(self._function(), (input, *state), *passed)
         out = step(linear(input, weight_ih, bias_ih), state, weight_hh, bias_hh)
         return out if len(out) > 1 else out[0]
 

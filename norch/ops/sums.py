@@ -93,13 +93,13 @@ def with_factor(function: Any, name: str, factor: float, input: Operand, *others
 _WORTH = 8192  # elements: what is asked below takes 0.5 us
 
 
-def can_overwrite(made: Any, *others: Any) -> bool:
-    """Whether a result computed from made, a new tensor, and others may be written into made, and is large enough for
+def can_overwrite(out: Any, *others: Any) -> bool:
+    """Whether a result computed from out, a new tensor, and others may be written into out, and is large enough for
     that to pay: it has their shape and dtype, and nothing is recorded. A pass over memory that is in the cache already
     takes half the time."""
-    if made._numel < _WORTH or made._node is not None or isinstance(made, BatchedBase):
+    if out._numel < _WORTH or out._node is not None or isinstance(out, BatchedBase):
         return False
-    shape, dtype = lib.norch_shape(made), made._dtype
+    shape, dtype = lib.norch_shape(out), out._dtype
     for x in others:
         if not isinstance(x, Handle) or isinstance(x, BatchedBase) or x._dtype != dtype or lib.norch_shape(x) != shape:
             return False

@@ -1,4 +1,4 @@
-/* layout: dead call elimination, and the offsets of blocks in the arena.
+/* arena: dead call elimination, and the offsets of blocks in the arena.
  *
  *   call      0    1    2    3    4          offset
  *   a         [=========]                    0
@@ -171,7 +171,7 @@ static int64_t peak_of(const nr_program *program) {
     return most;
 }
 
-size_t nr_program_layout(nr_program *program) {
+size_t nr_program_place_blocks(nr_program *program) {
     find_lives(program);
     extend_lives(program);
     program->peak_bytes = peak_of(program);
