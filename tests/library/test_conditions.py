@@ -48,6 +48,51 @@ def test_after_an_error_hooks_are_called_that_are_always_and_were_not(fails):
     assert calls == ["first", "last"]
 
 
+@pytest.mark.parametrize("changed", [lambda x: x * 2, lambda x: (x * 2,)], ids=["tensor", "tuple"])
+def test_a_hook_before_forward_gives_a_tensor_or_a_tuple(changed):
+    module = nn.Identity()
+    module.register_forward_pre_hook(lambda module, arguments: changed(arguments[0]))
+    assert module(norch.ones(1)).item() == 2
+
+
+def test_skipped_keys_of_either_kind_are_shown():
+    module = nn.Linear(1, 1, bias=False)
+    missing, unexpected = module.load_state_dict({}, strict=False), {**module.state_dict(), "other": norch.ones(1)}
+    assert repr(missing) == "IncompatibleKeys(missing_keys=['weight'], unexpected_keys=[])"
+    found = module.load_state_dict(unexpected, strict=False)
+    assert repr(found) == "IncompatibleKeys(missing_keys=[], unexpected_keys=['other'])"
+    assert repr(module.load_state_dict(module.state_dict())) == "<All keys matched successfully>"
+
+
+def test_a_parameter_is_loaded_from_its_own_transpose():
+    module = nn.Linear(2, 2, bias=False)
+    wanted = module.weight.detach().t().tolist()
+    module.load_state_dict({"weight": module.weight.detach().t()})
+    assert module.weight.tolist() == wanted
+
+
+def test_assigned_tensors_are_parameters_where_parameters_were():
+    module = nn.BatchNorm1d(1)
+    weight, bias = nn.Parameter(norch.ones(1)), nn.Parameter(norch.ones(1), requires_grad=False)
+    mean = norch.ones(1)
+    state = {**module.state_dict(), "weight": weight, "bias": bias, "running_mean": mean}
+    module.load_state_dict(state, assign=True)
+    assert module.weight is weight and module.bias is not bias and module.running_mean is mean
+    assert type(module.bias) is nn.Parameter and module.bias.requires_grad
+    module.load_state_dict({**state, "weight": norch.full((1,), 3.0)}, assign=True)
+    assert type(module.weight) is nn.Parameter and module.weight.item() == 3 and module.weight.requires_grad
+
+
+def test_a_buffer_that_is_none_has_no_key():
+    module = nn.Module()
+    module.register_buffer("empty", None)
+    module.register_buffer("passing", norch.ones(1), persistent=False)
+    module.register_buffer("kept", norch.ones(1))
+    assert [*module.state_dict()] == ["kept"]
+    module.load_state_dict({"kept": norch.zeros(1)})
+    assert module.kept.item() == 0
+
+
 # ---- autocast --------------------------------------------------------------------------------------------------------
 
 
