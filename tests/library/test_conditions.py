@@ -79,8 +79,9 @@ def test_assigned_tensors_are_parameters_where_parameters_were():
     module.load_state_dict(state, assign=True)
     assert module.weight is weight and module.bias is not bias and module.running_mean is mean
     assert type(module.bias) is nn.Parameter and module.bias.requires_grad
-    module.load_state_dict({**state, "weight": norch.full((1,), 3.0)}, assign=True)
-    assert type(module.weight) is nn.Parameter and module.weight.item() == 3 and module.weight.requires_grad
+    for plain in (norch.full((1,), 3.0), norch.full((1,), 3.0, requires_grad=True)):
+        module.load_state_dict({**state, "weight": plain}, assign=True)
+        assert type(module.weight) is nn.Parameter and module.weight.item() == 3 and module.weight.requires_grad
 
 
 def test_a_buffer_that_is_none_has_no_key():
