@@ -238,11 +238,13 @@ static void NAME(run_dot)(const product *p) {
 static bool NAME(is_far)(const product *p) { return p->b_col == 1 && p->k * p->n * (int64_t)sizeof(T) >= FAR_BYTES; }
 
 /* Whether to read B in place, without packing. That pays for few tiles of A, and fewer if vectors of B cross cache
- * lines; for more if B is far, and C, to which the short blocks of k are added, is near. */
+ * lines. If B is far, that is in short blocks of k, whose rows of B stay in the second cache together with C: more
+ * tiles pay if they fit, and few do if not. */
 static bool NAME(in_place)(const product *p) {
-    const int64_t size = sizeof(T);
-    const bool aligned = p->b_row * size % VECTOR == 0, near = p->m * p->n * size <= nr_second_cache() / 4;
-    return p->b_col == 1 && p->m <= (!aligned ? 2 : NAME(is_far)(p) && near ? FEW_TILES : 5) * TILE_ROWS;
+    const int64_t size = sizeof(T), together = (p->m + BLOCK_K / PACK_PANELS) * p->n * size;
+    const bool far = NAME(is_far)(p), fits = together <= nr_second_cache() / 4 * 3;
+    const int64_t tiles = p->b_row * size % VECTOR || (far && !fits) ? 2 : far ? FEW_TILES : 5;
+    return p->b_col == 1 && p->m <= tiles * TILE_ROWS;
 }
 
 /* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack. For short sums

@@ -66,7 +66,10 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t k, const T *a, int64_t a_r
             const T x = i < HALF_ROWS ? upper[i * a_row] : lower[(i - HALF_ROWS) * a_row];
             UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += x * row[j];
         }
-        if (VECTOR == 64 && ahead) __builtin_prefetch(b + ahead, 0, 2);
+        if (VECTOR == 64 && ahead) {
+            __builtin_prefetch(b + ahead, 0, 2);
+            if (rows <= HALF_ROWS) __builtin_prefetch(b + ahead + LANES, 0, 2); /* no other tile does */
+        }
         upper += a_col, lower += a_col;
         b += b_row;
         if (next) __builtin_prefetch(next, 0, 2), next += next_step;
