@@ -17,7 +17,7 @@ struct nr_observer {
     /* NULL, or called with a call of a function of the host, to be repeated in a replay (program/host_call.h). */
     int32_t (*host_call)(nr_observer *self, const nr_call *call);
     void (*failed)(nr_observer *self);
-    /* A storage was created, and its field observer set; its last reference is gone, perhaps on another thread. */
+    /* A storage was created, and its field observer set; its last reference was released, perhaps on another thread. */
     void (*created)(nr_observer *self, norch_storage *storage);
     void (*freed)(nr_observer *self, norch_storage *storage);
     /* Python passes a tensor to a call. */
@@ -34,7 +34,7 @@ extern int32_t nr_observers;
 nr_observer *nr_observer_here(void);
 /* Sets the observer of this thread; NULL ends it. */
 void nr_observe(nr_observer *observer);
-/* Sets the observer of all threads that have set none; NULL ends it. */
+/* Sets the observer of all threads that have not set one; NULL ends it. */
 void nr_observe_all(nr_observer *observer);
 
 static inline nr_observer *nr_observing(void) { return __builtin_expect(nr_observers, 0) ? nr_observer_here() : 0; }

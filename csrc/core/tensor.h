@@ -19,7 +19,7 @@ void nr_preserve_strides(norch_tensor *out, const norch_tensor *x);
 /* A new header over the storage of x, `shift` elements further. Checks nothing. */
 norch_tensor *nr_make_view(const norch_tensor *x, int32_t ndim, const int64_t *shape, const int64_t *strides,
                            int64_t shift);
-/* A tensor over a storage's memory from data on, whose elements lie there according to nr_lies_in(). */
+/* A tensor over a storage's memory from data on, whose elements are inside this memory according to nr_lies_in(). */
 norch_tensor *nr_view_memory(norch_storage *storage, const void *data, int64_t ndim, const int64_t *shape,
                              const int64_t *strides, int32_t dtype);
 bool nr_lies_in(const norch_storage *storage, const void *data, int32_t dtype);

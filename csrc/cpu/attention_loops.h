@@ -173,7 +173,7 @@ typedef struct NAME(head) {
     T *factors;         /* of dropout, for the rows of a tile; NULL: none */
     int64_t pitch, item;
     const char *mask;
-    bool *blind; /* for each of the present queries, whether the mask lets it see no key */
+    bool *blind; /* for each of the present queries, whether the mask hides all keys from it */
 } NAME(head);
 
 /* The number of keys that the rows before `end` see, and the end of the tiles of these scores. */
@@ -181,8 +181,8 @@ static int64_t NAME(seen_by)(const nr_attention_plan *p, int64_t end) {
     return p->causal ? least(end, p->keys) : p->keys;
 }
 
-/* In a row of scores, x = scale x + mask, or -inf where a mask of bools is false. If the mask lets the query see no
- * key, x = 0, so that later results are finite. Returns whether the mask lets it see none. */
+/* In a row of scores, x = scale x + mask, or -inf where a mask of bools is false. If the mask hides all keys from the
+ * query, x = 0, so that later results are finite. Returns whether it does. */
 static bool NAME(mask_row)(const NAME(head) * h, T *restrict x, int64_t query) {
     const nr_attention_plan *p = h->p;
     const int64_t first = query * p->row[NR_ATTENTION_MASK], keys = NAME(seen_by)(p, query + 1);

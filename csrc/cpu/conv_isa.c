@@ -195,7 +195,7 @@ static int32_t no_scratch(size_t bytes) {
 #define WANTED(kind, bits) (kind == 'f')
 #include "each_dtype.h"
 
-/* Whether all elements of the weight are finite: padding with zeros must not change sums that have none of it. */
+/* Whether all elements of the weight are finite: padding with zeros must not change sums without padding. */
 static bool is_finite(const nr_conv_plan *p, bool narrow) {
     const int64_t n = p->groups * p->out * p->in * p->kernel[0] * p->kernel[1];
     int not_finite = 0;

@@ -31,8 +31,8 @@ INLINE NAME(index) NAME(within)(int64_t at, int64_t n) {
 }
 
 /* n elements of each of `rows` rows, `wide` apart from `from` on, into rows of `pitch` at `to`: `before` zeros lead
- * each. Whole vectors are moved: they write up to LANES beyond a row, where the next one will lie. inside: whether they
- * may also be read so. */
+ * each. Whole vectors are moved: they write up to LANES beyond a row, where the next row is written later. inside:
+ * whether they may also be read so. */
 INLINE void NAME(pad_rows)(int64_t rows, int64_t before, int64_t n, int64_t pitch, const T *from, int64_t wide,
                            bool inside, T *to) {
     const int64_t last = (pitch - 1) / LANES * LANES;

@@ -1,6 +1,6 @@
 /* convert_isa: conversions of runs of elements between dtypes: of narrow ones (dtypes.def) to and from their wide ones,
  * and of wide ones to each other; compiled once per instruction set. Loops around core/convert.h; float16 uses the
- * instructions of F16C where there are some. */
+ * instructions of F16C if the CPU has them. */
 #if defined(__AVX2__)
 #include <cpuid.h>
 #include <immintrin.h>

@@ -1,8 +1,8 @@
 /* copy: moves and converts elements between any two strided layouts.
  *
- * The nest is cut into blocks over two of its dimensions, each done by one call of a two-dimensional
- * kernel: rows as they lie in memory, or squares where the source runs dense along another dimension than
- * the destination (a transpose). Blocks depend on the shape alone and are what threads share.
+ * The nest is cut into blocks over two of its dimensions, each done by one call of a two-dimensional kernel: rows in
+ * the order of memory, or squares if the source is dense along another dimension than the destination (a transpose).
+ * Blocks depend on the shape alone and are what threads share.
  *
  *   rows    from  a b c d ...       to  a b c d ...      memcpy, or a loop that converts (copy_pairs.h)
  *   turned  from  a b c d | ...     to  a e i m | ...    64 x 64 elements at a time, and of these a cache line a side:
@@ -128,7 +128,7 @@ typedef struct job {
     const char *from;
 } job;
 
-/* Converts a row to or from a narrow dtype by way of its wide dtype, in pieces that stay in the cache. */
+/* Converts a row to or from a narrow dtype through its wide dtype, in pieces that stay in the cache. */
 static void convert_row(const job *j, char *to, const char *from, int64_t n) {
     const int32_t wide_from = nr_wide(j->from_dtype), wide_to = nr_wide(j->dtype);
     const int64_t wide_step[2] = {NR_WIDE, 0};

@@ -210,7 +210,7 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
         const int64_t transposes = ceil_div(least(most, l1 - block), WIDE);
         const int rights = (int)least(WIDE, r1 - r);
         bf16_both *const used = packed + (r - r0) / TILE_ROW * panel;
-        if (block == l0 && (r - r0) % GROUP_LANES == 0) { /* what is not packed yet of this group */
+        if (block == l0 && (r - r0) % GROUP_LANES == 0) { /* the part of this group that is not packed yet */
             const int64_t done = ahead.to ? (ahead.to - used) / TILE_ROW * 2 : 0;
             const bf16_bits *from = right.at + r * right.lane;
             TILE_NAME(pack_panels)(false, used + done / 2 * TILE_ROW, panel, p->k - done, from + done * right.step,

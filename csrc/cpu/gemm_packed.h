@@ -167,8 +167,8 @@ static bool NAME(is_row)(const product *p) {
 
 /* ---- dot products of several rows -------------------------------------------------------------------------
  *
- * The dot products of run_dot by the tiles of gemm.h: what a lane of its sums adds up is here the sum of a tile, whose
- * terms lie in one piece. The tiles of every fourth lane are added up as the end of a dot product adds lanes.
+ * The dot products of run_dot by the tiles of gemm.h: the terms that one lane of it adds are here the terms of a tile,
+ * contiguous in memory. The tiles of every fourth lane are added up as the end of a dot product adds lanes.
  *
  *   k, LANES 4:  a b c d | e f g h | i j k l    as  a e i  b f j  c g k  d h l */
 

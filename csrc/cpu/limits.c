@@ -1,9 +1,9 @@
 /* limits: see limits.h.
  *
  * A container is a control group: a folder whose files hold its limits, in one tree (version 2) or in one for each
- * resource (version 1). /proc/self/cgroup names the folders of this process, but in a container they may be paths of
- * the host, while the container sees its own folder as the root. So all folders on the path up to the root are read,
- * those that do not exist are skipped, and the smallest limit counts. Linux kernel documentation: cgroup-v2.rst,
+ * resource (version 1). /proc/self/cgroup names the folders of this process. In a container these may be paths of the
+ * host, and the container sees its own folder as the root. So all folders on the path up to the root are read, those
+ * that do not exist are skipped, and the smallest limit counts. Linux kernel documentation: cgroup-v2.rst,
  * cgroup-v1/memory.rst, sched-bwc.rst. */
 #include "limits.h"
 

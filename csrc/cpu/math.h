@@ -4,24 +4,19 @@
  * below that call libm. Include this after every system header: exp, log ... are macros from here on.
  *
  * Largest error met in ulp over all exponents (tests/native/math_accuracy.c), with fused multiply-adds; edges as in C99
- * Annex F.
- *   float32, in float   exp 0.89  exp2 0.9  log 0.93  log2 1.0  log10 1.0  sin 1.2  cos 1.2  tan 1.5
- *                       asin 1.2  acos 1.1  atan 1.2  tanh 1.2  erf 1.33  expm1 1.45  log1p, log1p_unit 1.39
- *                       erfinv 1.53
- *            in double  atan2 sinh cosh asinh acosh atanh erfc hypot lgamma digamma sinc zeta
- *                       i0 i0e i1 i1e, and sin cos tan of
- *                       |x| > 2^17: 0.51, for every argument; power 0.53
- *            without fused multiply-adds: exp 1.2  log2 1.8  log10 1.9, sin cos tan erfinv in double
- *   float64             exp 1.01  exp2 1.08  expm1 2.12  log 0.82  log1p, log1p_unit 1.35  tanh 2.52  erfinv 1.9
- *                       log2 1.3  log10 1.6  sin 1.0  cos 1.1  tan 1.4  asin, acos 1.1  atan 1.9  sinh, cosh 1.5
- *                       atanh 1.8  asinh 1.6  acosh 1.4  erf 1.2  erfc 1.8  atan2 2.0  power 1.2
- *                       sinc 2.8  digamma 4.5 right of 0, zeta 8 of whole exponents
- *                       i0 i0e 4, i1 i1e 9, igamma igammac 14 above 1e-3 (tests/ops/test_special.py)
- * The others of float64 are libm's, and its sin, cos, tan beyond 2^24, and powers of bases that are not normal numbers
- * above 0 or with exponents beyond 2^20; without fused multiply-adds its asinh, acosh, erf, erfc (2.6), atan2, power.
- * Rows of ops.def with short formulas for most arguments have them twice (math_hard.h): the results are the same bit
- * for bit, whatever the neighbours. Remainders branch to fmod now and then, float32's only where nr_easy_f32 does not
- * hold, and powers of integers loop; math_special.h says what it does. */
+ * Annex F. float32, in float   exp 0.89  exp2 0.9  log 0.93  log2 1.0  log10 1.0  sin 1.2  cos 1.2  tan 1.5 asin 1.2
+ * acos 1.1  atan 1.2  tanh 1.2  erf 1.33  expm1 1.45  log1p, log1p_unit 1.39 erfinv 1.53 in double  atan2 sinh cosh
+ * asinh acosh atanh erfc hypot lgamma digamma sinc zeta i0 i0e i1 i1e, and sin cos tan of |x| > 2^17: 0.51, for every
+ * argument; power 0.53 without fused multiply-adds: exp 1.2  log2 1.8  log10 1.9, sin cos tan erfinv in double float64
+ * exp 1.01  exp2 1.08  expm1 2.12  log 0.82  log1p, log1p_unit 1.35  tanh 2.52  erfinv 1.9 log2 1.3  log10 1.6  sin 1.0
+ * cos 1.1  tan 1.4  asin, acos 1.1  atan 1.9  sinh, cosh 1.5 atanh 1.8  asinh 1.6  acosh 1.4  erf 1.2  erfc 1.8  atan2
+ * 2.0  power 1.2 sinc 2.8  digamma 4.5 right of 0, zeta 8 of whole exponents i0 i0e 4, i1 i1e 9, igamma igammac 14
+ * above 1e-3 (tests/ops/test_special.py) The others of float64 are libm's, and its sin, cos, tan beyond 2^24, and
+ * powers of bases that are not normal numbers above 0 or with exponents beyond 2^20; without fused multiply-adds its
+ * asinh, acosh, erf, erfc (2.6), atan2, power. Rows of ops.def with short formulas for most arguments have them twice
+ * (math_hard.h): the result for an element is the same bit for bit with any neighbours. Remainders branch to fmod now
+ * and then, float32's only where nr_easy_f32 does not hold, and powers of integers loop; math_special.h says what it
+ * does. */
 #ifndef NR_MATH_H
 #define NR_MATH_H
 

@@ -57,8 +57,8 @@ NR_INLINE double nr_atan2_f64(double y, double x) {
     return ((y != y) | (x != x)) ? x + y : angle;
 }
 
-/* erfc(y) for y >= 0.6: e^(-y^2) p(t) / (y + 2) with t = (y - 2) / (y + 2); what the square, the sum and the quotient
- * lose is put into the exponential. */
+/* erfc(y) for y >= 0.6: e^(-y^2) p(t) / (y + 2) with t = (y - 2) / (y + 2); the rounding errors of the square, the sum
+ * and the quotient are added to the exponent. */
 NR_INLINE double nr_erfc_tail(double y) {
     y = y > 28.0 ? 28.0 : y;
     double d = y + 2.0, d_low = 2.0 - (d - y), inverse = 1.0 / d, t = (y - 2.0) * inverse, square = y * y;

@@ -74,7 +74,7 @@ NR_INLINE double nr_i1_near(double z) {
                    6.7816701554947675e-07, 5.6515259391106224e-09, 3.3632455960175409e-11, 1.5042654553973722e-13,
                    5.1533658912037023e-16, 1.5456262162831077e-18, 2.3291947609270553e-21, 1.1460832451641068e-23);
 }
-/* sqrt(x) e^-x I_0(x) and the same of I_1 from 8 on, in u = 1 / x. */
+/* sqrt(x) e^-x I_0(x) and sqrt(x) e^-x I_1(x) for x from 8 on, in u = 1 / x. */
 NR_INLINE double nr_i0_far(double u) {
     return NR_POLY(u, 0.39894228034354307, 0.049867840549602679, 0.028041472408219491, 0.029795531189729222,
                    0.027148996777109424, 0.37372990791265248, -2.1243656474720254, 9.0385684603424075);
@@ -84,7 +84,7 @@ NR_INLINE double nr_i1_far(double u) {
                    -0.03749649809320469, -0.43168450284335902, 2.3845738716666438, -10.173210441691838);
 }
 
-/* near and far of |x|, each of an argument of its own range; scaled: times e^-|x|. */
+/* near and far of |x|, each with the argument clamped to its range; scaled: times e^-|x|. */
 #define NR_BESSEL(name, odd)                                                                       \
     NR_INLINE double nr_##name##_wide(double x, bool scaled) {                                     \
         double size = fabs(x), less = size < 8.0 ? size : 8.0, more = size < 8.0 ? 8.0 : size;     \

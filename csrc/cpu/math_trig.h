@@ -10,7 +10,7 @@
 #define QUARTER_B PER_TYPE(0x1.1a62633145c07p-54, 0x1.4442d2p-24f)
 #define QUARTER_C PER_TYPE(-0x1.f1976b7ed8fbcp-110, -0x1.ee59dap-50f)
 #define TWO_OVER_PI PER_TYPE(0.63661977236758138, 0.636619772f)
-#define NEAR_0 PER_TYPE(0x1p-20, 0.02f) /* of such differences nothing is lost */
+#define NEAR_0 PER_TYPE(0x1p-20, 0.02f) /* such differences are exact */
 #define EASY_ANGLE PER_TYPE(0x1p24, 0x1p17f)
 #endif
 

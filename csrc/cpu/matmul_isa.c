@@ -31,8 +31,8 @@
  * pieces. Numbers of A that are not contiguous are read again for some panels at a time. */
 #define SHORT_BYTES(a_col) ((a_col) == 1 ? 256 : 64)
 /* Up to which A is read where it lies: tiles of rows, more where a large second cache holds them, and panels of
- * columns, which are narrower with AVX2. Numbers of A that lie apart are read again for each panel, so that there are
- * fewer. */
+ * columns, which are narrower with AVX2. Numbers of A that are far apart in memory are read again for each panel, so
+ * there are fewer panels. */
 #define FEW_TILES (VECTOR == 64 && nr_second_cache() >= 2 << 20 ? 12 : 7)
 #define FEW_PANELS(a_col) (VECTOR == 32 && (a_col) == 1 ? 5 : 3)
 #define FAR_BYTES (1 << 20)

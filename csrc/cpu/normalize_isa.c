@@ -22,7 +22,7 @@
 #define PIECE 1024    /* elements after which those go into a sum of double precision */
 #define MOST_ROWS 256 /* that a thread takes at a time: their sums make the gradient of the weight ... */
 #define NEAR 4        /* of a variance: the square of an origin's distance from the mean, at most */
-#define LEAST_ROWS 16 /* ... for which memory is needed beside those of x */
+#define LEAST_ROWS 16 /* ... which need memory in addition to those of x */
 
 typedef struct job {
     const nr_normalize_plan *plan;

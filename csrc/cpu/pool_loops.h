@@ -45,7 +45,7 @@ INLINE void NAME(larger)(NAME(vec) v, NAME(lanes) position, NAME(vec) * best, NA
     *index = (take & position) | (~take & *index);
 }
 
-/* The windows of a vector, all of whose taps lie in x and may be read; `first` is that of window 0. */
+/* The windows of a vector, all of whose taps are in x and may be read; `first` is that of window 0. */
 INLINE void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first, NAME(lanes) positions,
                              NAME(vec) * best, NAME(lanes) * index) {
     for (int64_t r = 0; r < p->kernel[0]; r++) {
@@ -56,7 +56,7 @@ INLINE void NAME(max_inside)(const nr_pool_plan *p, int64_t step, const T *first
     }
 }
 
-/* The same for two by two taps: each row of them by itself, so that neither waits for the other. */
+/* The same for two by two taps: each row separately, so that neither waits for the other. */
 INLINE void NAME(max_four)(const nr_pool_plan *p, const T *first, NAME(lanes) positions, NAME(vec) * best,
                            NAME(lanes) * index) {
     int64_t right = p->dilation[1], down = p->dilation[0] * p->size[1];
@@ -69,7 +69,7 @@ INLINE void NAME(max_four)(const nr_pool_plan *p, const T *first, NAME(lanes) po
     NAME(larger)(below, there, best, index);
 }
 
-/* n windows of row i from j on, of which some see less than all of their taps, or which lie at an end of memory. */
+/* n windows of row i from j on, of which some have taps outside x, or which are at an end of memory. */
 static __attribute__((noinline)) void NAME(max_edge)(const job *s, int64_t plane, int64_t i, int64_t j, int64_t n, T *y,
                                                      int32_t *y_index) {
     const nr_pool_plan *p = s->plan;
@@ -97,7 +97,7 @@ static __attribute__((noinline)) void NAME(max_edge)(const job *s, int64_t plane
     for (int64_t u = 0; u < n; u++) y[u] = best[u], y_index[u] = (int32_t)(begin + index[u]);
 }
 
-/* One window of LANES columns and more, all of whose taps lie in x. */
+/* One window of LANES columns or more, all of whose taps are in x. */
 static __attribute__((noinline)) void NAME(max_wide)(const nr_pool_plan *p, const T *x, int64_t begin, T *y,
                                                      int32_t *y_index) {
     NAME(vec) best = (NAME(vec)){0} - (T)INFINITY;
@@ -135,7 +135,7 @@ INLINE void NAME(max_plane)(const job *s, int64_t plane, bool twos, int64_t afte
     const nr_pool_plan copied = *s->plan, *p = &copied; /* a local one, which no store can alter */
     int64_t n = p->result[1], count = p->result[0] * n, wide = p->size[1], area = p->size[0] * wide;
     int64_t step = twos ? 2 : p->stride[1], below = (p->kernel[0] - 1) * p->dilation[0];
-    int64_t from = s->from[0], to = s->to[p->kernel[1] - 1]; /* windows of a row between which all taps lie in x */
+    int64_t from = s->from[0], to = s->to[p->kernel[1] - 1]; /* windows of a row between which all taps are in x */
     int64_t readable = p->planes * area - below * wide - (p->kernel[1] - 1) * p->dilation[1] - LANES * step;
     T *y = (T *)p->y + plane * count;
     int32_t *y_index = p->index + plane * count;
@@ -220,7 +220,7 @@ static void NAME(avg_run)(const job *s, bool backward, T *x, int64_t i, int64_t 
     for (int64_t u = 0; u < n && !backward; u++) y[u] = sum[u] * factor[u];
 }
 
-/* The same for windows that move by more than two elements and lie within LINE columns: rows are added up first, in
+/* The same for windows that move by more than two elements and span at most LINE columns: rows are added up first, in
  * their order in memory, or written last. */
 static __attribute__((noinline)) void NAME(avg_rows)(const job *s, bool backward, T *x, int64_t i, int64_t j, int64_t n,
                                                      T *y) {

@@ -316,7 +316,7 @@ static double rescue_range(const job *j, const char *x) {
     return found;
 }
 
-/* Norms between these have squares that neither overflow nor lose digits. */
+/* For norms between these, squares neither overflow nor lose digits. */
 #define LEAST_NORM 0x1p-480
 #define MOST_NORM 0x1p+511
 

@@ -20,8 +20,8 @@
 #define OUT_TRUTH uint8_t
 #define OUT_INDEX int64_t
 
-/* Products run in pieces of so many factors, in which that of a lane seldom leaves the range of normal numbers: below
- * it, Intel's processors take 150 cycles for each product. */
+/* Products run in pieces of this many factors, in which the product of a lane seldom leaves the range of normal
+ * numbers: below it, Intel's processors take 150 cycles for each product. */
 #define FACTORS 2048
 #define MULTIPLIES(name) (NR_OP_##name == NR_OP_prod && IS_FLOAT)
 

@@ -1,6 +1,6 @@
 /* stage_isa: the calls that follow a convolution or another call in a layer (families/layer.h), built once per
- * instruction set. They are computed by the kernels, or the formulas, of the calls that they stand for, so
- * that results have the same bits. */
+ * instruction set. They are computed by the kernels, or the formulas, of the calls that they replace, so that results
+ * have the same bits. */
 #include "gemm_isa.h"
 #include "image.h"
 #include "pointwise.h"

@@ -18,8 +18,8 @@
 #define NR_STREAM_BYTES (16 << 20) /* larger results are no longer in the cache when they are read */
 #define NR_LINE 64
 
-/* Whether a result of so many bytes, written in dense runs that begin multiples of `apart` bytes from one another,
- * should bypass the cache. Runs must begin at a cache line: one that two runs share would be read. */
+/* Whether a result of this many bytes, written in dense runs that begin at multiples of `apart` bytes, should bypass
+ * the cache. Runs must begin at a cache line: one that two runs share would be read. */
 static inline bool nr_streams(const char *to, int64_t bytes, int64_t apart) {
 #if defined(__SSE2__)
     return bytes >= NR_STREAM_BYTES && (uintptr_t)to % NR_LINE == 0 && apart % NR_LINE == 0;

@@ -10,7 +10,7 @@
  * Both spin for a while before they sleep: in a training step the next job comes sooner than a sleeping thread
  * wakes.
  *
- * WebAssembly has one thread, whatever number is set. */
+ * WebAssembly has one thread; other numbers have no effect. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -153,7 +153,7 @@ __attribute__((constructor)) static void watch_forks(void) {
     nr_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
-/* The cores that this process may run on, as far as its containers grant it time. */
+/* The number of cores that this process may use: limited by its affinity and by the CPU time of its containers. */
 static int64_t usable_cores(void) {
     const int64_t count = nr_usable_processors(), granted = nr_processor_limit("");
     return granted < count ? granted : count;

@@ -91,7 +91,7 @@ DEVICE bool sees(const fused_args &a, int query, int key) {
 }
 
 /* Reads the mask of 16 x n pairs. The pair (j, e) is query + 8 (e / 2), key + 8 j + e % 2; with by_keys the other way
- * about. edge: some pair may lie outside, which counts as hidden; without a mask all pairs are visible. Words are read
+ * about. edge: some pairs may be outside, and count as hidden; without a mask all pairs are visible. Words are read
  * unconverted, so that nothing waits for them until add_mask(), after the products. */
 template <class D, int n, bool by_keys>
 DEVICE void read_mask(const fused_args &a, const place &p, bool edge, int query, int key, uint32_t (&words)[n / 8][4]) {

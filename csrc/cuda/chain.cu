@@ -5,14 +5,14 @@
 
 #define SHORT_ROW 1024   /* elements of rows that a block takes in a few turns */
 #define LONG_ROW 8192    /* of other rows, at most, */
-#define ROWS_OF_THEM 128 /* if there are so many that the device is busy */
+#define ROWS_OF_THEM 128 /* if there are enough to keep the device busy */
 #define BLOCK_WORTH 1024 /* elements of a block, about */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* The wide dtype that a call computes on, whatever its narrow dtypes are. For a cast to or from bool it is that of the
- * other side. */
+/* The wide dtype that a call computes in, for any narrow dtypes. For a cast to or from bool it is that of the other
+ * side. */
 static int32_t computes_on(const nr_call *call) {
     const bool from_other = call->family == NR_COPY && call->dtype == NORCH_BOOL;
     return nr_library->dtypes[from_other ? call->from_dtype : call->dtype].wide;

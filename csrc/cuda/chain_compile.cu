@@ -33,7 +33,7 @@ const char *const header_texts[] = {
 };
 constexpr int header_count = sizeof header_names / sizeof *header_names;
 
-/* Functions of NVRTC and of the driver. This library is linked with neither. */
+/* Functions of NVRTC and of the driver. This library is linked with neither of them. */
 struct compiler {
     typedef struct program_of_nvrtc *program;
     int (*version)(int *, int *);

@@ -117,7 +117,7 @@ DEVICE void put_tile(const correlation &c, int group, int m0, int n0, const T (&
             const int m = m0 + S::row(i);
             if (m >= c.m) continue;
             const T start = c.bias ? bias[m] : T(0);
-            if (c.out_wide) { /* runs of RUN_N neither leave the matrix nor a sample */
+            if (c.out_wide) { /* runs of RUN_N stay inside the matrix and inside a sample */
                 pack<T, S::RUN_N> run;
 #pragma unroll
                 for (int q = 0; q < S::RUN_N; q++) run.v[q] = sum[i][j + q] + start;
@@ -160,8 +160,8 @@ template <class S> __global__ void __launch_bounds__(NR_BLOCK) correlate(const c
     put_tile<S>(c, group, m0, n0, sum);
 }
 
-/* At most SHALLOW rows, as in first layers: all lie in shared memory at once, and only those that there are are
- * multiplied: rounds would pad them, and load for one round more. */
+/* At most SHALLOW rows, as in first layers: all are in shared memory at once, and only existing ones are multiplied:
+ * rounds would pad them, and load for one round more. */
 template <class S> __global__ void __launch_bounds__(NR_BLOCK, S::blocks) correlate_shallow(const correlation c) {
     using T = typename S::T;
     constexpr int a_pitch = S::BM + NR_TILE_GAP, b_pitch = S::BN + NR_TILE_GAP;

@@ -7,8 +7,8 @@
  *   p3 = g1 (d3 - d1)
  *
  * Tiles of 2 x 2 of y and 4 x 4 of x are turned into these factors; each of the 16 products, summed over all tiles, is
- * the weight of a kernel of one tap (conv_weight.cu, a group each); and the sums are turned back. It pays where there
- * are many channels. Source: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks" (2016). */
+ * the weight of a kernel of one tap (conv_weight.cu, a group each); and the sums are turned back. It is faster for many
+ * channels. Source: Lavin, Gray, "Fast Algorithms for Convolutional Neural Networks" (2016). */
 #include "conv.cuh"
 
 #define PRODUCTS 16
