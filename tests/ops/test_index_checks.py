@@ -158,8 +158,9 @@ thread.join()
 @pytest.mark.host  # whose memory another thread can write
 def test_an_index_that_another_thread_writes() -> None:
     """No call reads or writes beyond a tensor: each index is compared as it is read, once."""
-    pytest.importorskip("numpy")
-    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(norch.__file__))}
+    numpy = pytest.importorskip("numpy")
+    folders = [os.path.dirname(os.path.dirname(module.__file__)) for module in (norch, numpy)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     run = subprocess.run([sys.executable, "-c", WRITER], env=env, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
 

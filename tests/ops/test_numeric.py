@@ -263,4 +263,6 @@ def test_bits_of_floats(dtype: str) -> None:
     found = norch.frexp(norch.tensor(x))
     mantissa, exponent = np.frexp(x)
     np.testing.assert_array_equal(found.mantissa.numpy(), mantissa)
-    np.testing.assert_array_equal(found.exponent.numpy(), exponent)
+    finite = np.isfinite(x)  # C leaves the exponent of the others open
+    np.testing.assert_array_equal(found.exponent.numpy()[finite], exponent[finite])
+    assert not found.exponent.numpy()[~finite].any()
