@@ -122,8 +122,8 @@ class Reader(TorchUnpickler):
         return Typed(lib.norch_slice(stored.elements, 0, first, last, 1), dtype)
 
 
-def _unfilled(made: list[tuple[Any, Any, Any]], layout: Any, parts: Any) -> Any:
-    """A sparse tensor without elements, appended to `made` with its parts, which are checked when they have been
+def _unfilled(unfilled: list[tuple[Any, Any, Any]], layout: Any, parts: Any) -> Any:
+    """A sparse tensor without elements, appended to `unfilled` with its parts, which are checked when they have been
     read."""
     from ..sparse.compressed import CompressedTensor
     from ..sparse.coo import SparseTensor, unchecked
@@ -134,7 +134,7 @@ def _unfilled(made: list[tuple[Any, Any, Any]], layout: Any, parts: Any) -> Any:
     x: Any = unchecked(coordinates, values[:0], size, cls=SparseTensor if axis is None else CompressedTensor)
     if axis is not None:
         x._axis = axis
-    made.append((x, layout, parts))
+    unfilled.append((x, layout, parts))
     return x
 
 

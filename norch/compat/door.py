@@ -183,8 +183,11 @@ class Door:
 
     def name_result(self, cls: Any, module_path: str) -> None:
         """Gives a named tuple of results the name and the text of PyTorch's: torch.return_types.linalg_svd, say."""
-        before, own = cls.__name__, module_path[6:]
-        of_linalg = own.startswith("ops.linalg.") and own not in ("ops.linalg.torch_names", "ops.linalg.householder")
+        before, in_norch = cls.__name__, module_path[6:]
+        of_linalg = in_norch.startswith("ops.linalg.") and in_norch not in (
+            "ops.linalg.torch_names",
+            "ops.linalg.householder",
+        )
         name = "linalg_" * of_linalg + before[:-7]
         for name_of in ("__name__", "__qualname__"):
             setattr(cls, name_of, name)

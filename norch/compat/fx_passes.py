@@ -62,8 +62,8 @@ class ShapeProp(Interpreter):
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Any]) -> bool:
     """Whether node is a call of a module of the second class on the result of one of the first."""
-    given: Any = node.args[0] if node.args else None
-    pair = (given, node)
+    source: Any = node.args[0] if node.args else None
+    pair = (source, node)
     if not all(isinstance(x, Node) and x.op == "call_module" and x.target in modules for x in pair):
         return False
     return all(type(modules[x.target]) is kind for kind, x in zip(pattern, pair, strict=True))

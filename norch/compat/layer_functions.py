@@ -98,10 +98,10 @@ def _layers(mode: str) -> Any:
 
 
 def _cell(cls: Any, *kind: str) -> Any:
-    made = _of_given_weights(cls)
+    factory = _of_given_weights(cls)
 
     def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Any:
-        layer = made(w_ih.shape[1], w_hh.shape[1], b_ih is not None, *(k[4:] for k in kind), device="meta")
+        layer = factory(w_ih.shape[1], w_hh.shape[1], b_ih is not None, *(k[4:] for k in kind), device="meta")
         weights = {name: w for name, w in zip(_KINDS, (w_ih, w_hh, b_ih, b_hh)) if w is not None}
         return functional_call(layer, weights, (input, hx))
 
