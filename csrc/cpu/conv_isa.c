@@ -89,9 +89,10 @@
 #define TRANSPOSED_PRODUCTS 256
 #define TRANSPOSED_BYTES ((int64_t)16 << 20)
 #define TRANSPOSED_PHASES 4
-/* From these numbers of channels, and of 2 x 2 tiles of y, on, Winograd's transforms pay. */
+/* From these numbers of channels, and of 2 x 2 tiles of an image or of all, on, Winograd's transforms pay. */
 #define WINOGRAD_CHANNELS 32
 #define WINOGRAD_TILES 48
+#define WINOGRAD_TILES_OF_ALL 128
 /* A task has at least WINOGRAD_TASK_TILES tiles, because it reads the whole weight. If it has more, its factors and
  * sums fill at most this part of the second cache. */
 #define WINOGRAD_TASK_TILES 28
@@ -245,8 +246,9 @@ static bool is_winograd(const nr_conv_plan *p) {
     for (int d = 0; d < 2; d++)
         if (p->kernel[d] != 3 || p->stride[d] != 1 || p->dilation[d] != 1) return false;
     const int64_t tiles = ceil_div(p->result[0], 2) * ceil_div(p->result[1], 2);
-    return p->groups == 1 && p->in >= WINOGRAD_CHANNELS && p->out >= WINOGRAD_CHANNELS && tiles >= WINOGRAD_TILES &&
-           tiles * 16 <= p->result[0] * p->result[1] * 5;
+    return p->groups == 1 && p->in >= WINOGRAD_CHANNELS && p->out >= WINOGRAD_CHANNELS &&
+           (tiles >= WINOGRAD_TILES || p->batch * tiles >= WINOGRAD_TILES_OF_ALL) &&
+           tiles * 64 <= p->result[0] * p->result[1] * 21;
 #endif
 }
 
@@ -279,9 +281,12 @@ int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
     if (any && is_product(plan)) return (narrow ? run_tap_float32 : run_tap_float64)(plan, kind);
 #ifndef __wasm__
     adjoint_float32 adjoint;
-    if (any && narrow && kind == NR_CONV_WEIGHT && is_winograd(plan)) return winograd_of_weight_float32(plan);
-    if (any && narrow && kind == NR_CONV_INPUT && is_winograd(plan) && find_adjoint_float32(call, &adjoint))
-        return input_as_layers_float32(call, &adjoint);
+    if (any && narrow && is_winograd(plan)) {
+        if (kind == NR_CONV_WEIGHT) return winograd_of_weight_float32(plan);
+        if (kind == NR_CONV_FORWARD && pays_each_time_float32(call)) return forward_as_layer_float32(call);
+        if (kind == NR_CONV_INPUT && find_adjoint_float32(call, &adjoint))
+            return input_as_layers_float32(call, &adjoint);
+    }
 #endif
     if (any && is_small(plan, kind)) return (narrow ? run_unfolded_float32 : run_unfolded_float64)(call, plan, kind);
 #ifndef __wasm__

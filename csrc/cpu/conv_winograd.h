@@ -23,7 +23,7 @@ typedef struct NAME(winograd) {
     const T *weight;            /* (16, groups, channels, PANEL_COLS) */
     int64_t rows, columns;      /* of tiles */
     int64_t across;             /* columns of tiles at a time */
-    int64_t band, bands, tasks; /* band: rows of tiles */
+    int64_t band, tasks;        /* band: rows of tiles, of one sample after the other */
     T *scratch;
     int64_t scratch_size;
     _Atomic int64_t next;
@@ -95,9 +95,9 @@ INLINE void NAME(transform_tile)(const T *const x[4], int64_t last, T *to, int64
     }
 }
 
-/* Tiles of a piece of a band. */
+/* Tiles of a piece of a band. Rows of tiles are counted through all samples. */
 typedef struct NAME(piece) {
-    int64_t sample, row, rows, column, columns;
+    int64_t row, rows, column, columns;
 } NAME(piece);
 
 static void NAME(transform_piece)(const NAME(winograd) * w, const NAME(piece) * at, T *to, int64_t apart) {
@@ -105,8 +105,9 @@ static void NAME(transform_piece)(const NAME(winograd) * w, const NAME(piece) * 
     const nr_image *image = s->run->layer->x;
     for (int64_t b = 0; b < image->blocks; b++)
         for (int64_t i = at->row; i < at->row + at->rows; i++) {
-            const T *from = s->x + at->sample * s->sample + b * s->plane + at->column * 2 * LANES, *x[4];
-            for (int64_t r = 0; r < 4; r++) x[r] = from + least(i * 2 + r, s->p->result[0] + 1) * image->pitch;
+            const int64_t row = i % w->rows * 2;
+            const T *from = s->x + i / w->rows * s->sample + b * s->plane + at->column * 2 * LANES, *x[4];
+            for (int64_t r = 0; r < 4; r++) x[r] = from + least(row + r, s->p->result[0] + 1) * image->pitch;
             for (int64_t j = at->column; j < at->column + at->columns; j++, to += LANES) {
                 NAME(transform_tile)(x, least(3, s->p->result[1] + 1 - j * 2), to, apart);
                 for (int r = 0; r < 4; r++) x[r] += 2 * LANES;
@@ -147,8 +148,8 @@ static uint64_t NAME(piece_of_y)(const NAME(winograd) * w, const NAME(piece) * a
     for (int64_t b = 0; b < y->blocks; b++) {
         const NAME(vec) bias = s->run->bias ? VEC(s->run->bias + b * LANES) : (NAME(vec)){0};
         for (int64_t i = 0; i < at->rows; i++) {
-            const int64_t row = (at->row + i) * 2, rows = least(2, s->rows - row);
-            T *to = nr_image_at(y, at->sample, b, row, at->column * 2);
+            const int64_t row = (at->row + i) % w->rows * 2, rows = least(2, s->rows - row);
+            T *to = nr_image_at(y, (at->row + i) / w->rows, b, row, at->column * 2);
             bool finite = true;
             for (int64_t j = at->column; j < at->column + at->columns; j++, from += LANES, to += 2 * LANES)
                 finite &= NAME(tile_of_y)(from, apart, bias, rows, least(2, s->columns - j * 2), to, y->pitch);
@@ -194,8 +195,8 @@ static void NAME(winograd_worker)(void *context, int64_t worker) {
     const NAME(image_conv) *s = w->s;
     T *factors = w->scratch + worker * w->scratch_size;
     for (int64_t task; (task = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed)) < w->tasks;) {
-        NAME(piece) at = {.sample = task / w->bands, .row = task % w->bands * w->band};
-        at.rows = least(w->band, w->rows - at.row);
+        NAME(piece) at = {.row = task * w->band};
+        at.rows = least(w->band, s->y->batch * w->rows - at.row);
         uint64_t not_finite = 0;
         for (; at.column < w->columns; at.column += at.columns) {
             at.columns = least(w->across, w->columns - at.column);
@@ -209,11 +210,12 @@ static void NAME(winograd_worker)(void *context, int64_t worker) {
         }
         for (int64_t g = 0; g < s->groups; g++)
             for (int64_t i = 0; i < at.rows; i++) {
-                const int64_t row = (at.row + i) * 2, end = least(row + 2, s->rows);
+                const int64_t sample = (at.row + i) / w->rows, row = (at.row + i) % w->rows * 2;
+                const int64_t end = least(row + 2, s->rows);
                 if (not_finite >> i & 1)
-                    NAME(see_rows)(s, at.sample, g, row, end, s->x + at.sample * s->sample + row * s->row);
+                    NAME(see_rows)(s, sample, g, row, end, s->x + sample * s->sample + row * s->row);
                 for (int64_t r = row; r < end && !(not_finite >> i & 1); r++)
-                    NAME(finish_row)(s, at.sample, g, r, 0, s->columns);
+                    NAME(finish_row)(s, sample, g, r, 0, s->columns);
             }
     }
 }
@@ -228,11 +230,10 @@ static int32_t NAME(run_winograd)(const NAME(image_conv) * s) {
     const int64_t fit = WINOGRAD_TASK_BYTES(nr_second_cache()) / (FACTORS * blocks * LANES * (int64_t)sizeof(T));
     w.across = least(w.columns, greatest(fit, WINOGRAD_TASK_TILES));
     w.band = least(64, w.across < w.columns ? 1 : greatest(fit / w.columns, ceil_div(WINOGRAD_TASK_TILES, w.columns)));
-    const int64_t parts = ceil_div(nr_threads(), s->y->batch);
-    w.bands = least(w.rows, greatest(ceil_div(w.rows, w.band), parts));
-    w.band = ceil_div(w.rows, w.bands);
-    w.bands = ceil_div(w.rows, w.band);
-    w.tasks = s->y->batch * w.bands;
+    const int64_t all = s->y->batch * w.rows;
+    w.tasks = greatest(ceil_div(all, w.band), least(all, nr_threads()));
+    w.band = ceil_div(all, w.tasks); /* tasks of like size */
+    w.tasks = ceil_div(all, w.band);
     w.scratch_size = FACTORS * (w.band * w.across * blocks * LANES + 2 * FACTORS_APART);
     const int64_t workers = least(nr_threads(), w.tasks);
     const size_t bytes = (size_t)(w.scratch_size * workers) * sizeof(T);

@@ -23,6 +23,8 @@ SHAPES = [
     (1, 100, 32, 57, 60, 1),
     (1, 32, 40, 5, 1201, 1),
 ]
+# images so small that only many of them have tiles enough
+SMALL = [(8, 37, 50, 7, 7, 1), (33, 32, 64, 4, 4, 1), (9, 70, 33, 8, 11, 0)]
 
 
 def drawn(seed: int, *shape: int) -> Any:
@@ -42,7 +44,7 @@ def bound(x: Any, w: Any) -> Any:
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-20, 1e15])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *SMALL], ids=str)
 def test_errors_have_the_bound_that_is_stated(shape: Any, scale: float) -> None:
     x, w, b, padding = inputs(shape)
     x, b = (x * scale).requires_grad_(), b * scale
@@ -85,7 +87,7 @@ def test_infinite_weights_and_factors_that_overflow() -> None:
 
 
 @pytest.mark.host  # these are the host's threads
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *SMALL], ids=str)
 def test_threads_and_batches_change_nothing(shape: Any) -> None:
     x, w, b, padding = inputs(shape)
     before = norch.get_num_threads()
@@ -96,17 +98,18 @@ def test_threads_and_batches_change_nothing(shape: Any) -> None:
             found.append(F.conv2d(x, w, b, 1, padding))
     finally:
         norch.set_num_threads(before)
-    alone = norch.cat([F.conv2d(one, w, b, 1, padding) for one in x.split(1)])
-    assert all(found[0].equal(one) for one in (*found[1:], alone))
+    if shape in SHAPES:
+        found.append(norch.cat([F.conv2d(one, w, b, 1, padding) for one in x.split(1)]))
+    assert all(found[0].equal(one) for one in found[1:])
 
 
 @pytest.mark.parametrize("wild", [False, True])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, *SMALL], ids=str)
 def test_recordings_have_the_same_bits(shape: Any, wild: bool) -> None:
     """With what follows the convolution folded in, and after a write to the weight."""
     x, w, b, padding = inputs(shape)
     if wild:
-        x[0, 3, 4, 5] = norch.inf
+        x[0, 3, -1, 3] = norch.inf
     second = drawn(4, w.shape[0], w.shape[0], 3, 3)
 
     def function(x: Any) -> Any:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from checks import refusals
-from test_conv_winograd import SHAPES as FORWARD_SHAPES
+from test_conv_winograd import SHAPES as FORWARD_SHAPES, SMALL
 
 import norch
 import norch.nn.functional as F
 
 pytestmark = [pytest.mark.host, pytest.mark.kernel]
 
-SHAPES = [*FORWARD_SHAPES, (5, 64, 130, 16, 16, 1)]
+SHAPES = [*FORWARD_SHAPES, *SMALL, (5, 64, 130, 16, 16, 1)]
 
 
 def drawn(seed: int, *shape: int) -> Any:
