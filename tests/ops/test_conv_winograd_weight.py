@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from checks import refusals
-from test_conv_winograd import SHAPES as FORWARD_SHAPES, SMALL
+from test_conv_winograd import SHAPES as FORWARD_SHAPES
+from test_conv_winograd import SMALL
 
 import norch
 import norch.nn.functional as F
