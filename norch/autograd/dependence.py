@@ -1,4 +1,4 @@
-"""Makes recorded gradients depend on inputs by which their derivative is 0, where Node.depends_on asks for it."""
+"""Makes recorded gradients depend on inputs by which their derivative is 0, if Node.depends_on requires it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """derivative() makes an operation's node class from its gradient functions, one for each input. The names of their
 parameters say what the node saves; it keeps nothing else alive:
 
-    g                  the gradient of the result (first, always given)
+    g                  the gradient of the result (the first parameter)
     x, weight ...      an input, by its name
     out                the result
     x_meta             shape, dtype and device of the input x, without its elements
@@ -67,7 +67,7 @@ def derivative(
     **grads: Gradient | None,
 ) -> type[OpNode]:
     """The node class of an operation. grad_x=, grad_weight= ... compute the gradient of each of up to three inputs
-    (None: no gradient), grad= that of the first one; or backward= computes all as a tuple.
+    (None: no gradient), grad= the gradient of the first input; or backward= computes all as a tuple.
 
     unread        for backward=, {input: the inputs whose elements its gradient does not read}. If no wanted gradient
                   reads an input, backward gets its meta tensor, and the input may be written to

@@ -286,7 +286,7 @@ def visit(
             node.release()
         if following is not None and waiting:
             _add(gradients, waiting, following, g)
-            if node.partial and hooks is None:  # a hook may have returned a tensor of its own
+            if node.partial and hooks is None:  # a hook may have returned another tensor
                 owned.add(following)
             following = None
         node = following

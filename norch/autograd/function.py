@@ -74,7 +74,7 @@ class Function(Node):
         raise NotImplementedError("a Function whose forward takes no ctx needs a static setup_context(ctx, ...)")
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any, **named: Any) -> Any:  # named: type checkers then take any parameters
+    def backward(ctx: Any, *grads: Any, **named: Any) -> Any:  # named: for type checkers
         """Returns one gradient for each argument of forward, None for those without. grads: one for each output."""
         raise NotImplementedError("a Function needs a static backward(ctx, ...)")
 
@@ -88,9 +88,9 @@ class Function(Node):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> Any:
-        """What norch.vmap() calls instead of forward where a subclass defines it, with all samples of each batched
-        argument along the axis that in_dims has for it (None: not batched); info has batch_size and randomness. Returns
-        (results, out_dims), where out_dims are the axes of the samples in the results. It mostly calls apply()."""
+        """norch.vmap() calls this instead of forward if a subclass defines it. in_dims: for each argument the axis of
+        its samples (None: not batched); info has batch_size and randomness. Returns (results, out_dims); out_dims: the
+        axes of the samples in the results. It usually calls apply()."""
         raise NotImplementedError("a Function needs a static vmap(info, in_dims, ...) for this")
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -172,12 +172,12 @@ class Function(Node):
         that the input keeps its history.
         """
         for x in self._dirty:
-            if not any(x is out for out in outputs):  # it would keep the history of its former elements
+            if not any(x is out for out in outputs):  # x would keep the history of its former elements
                 raise Error(f"{self.name()}: forward must return the inputs that it gave to mark_dirty()")
             for value in inputs:
                 check_writable(x, self.name(), value)
             x._bump()
-        self.seq = next_seq()  # forward may have made nodes of its own, and writes in place
+        self.seq = next_seq()  # forward may have recorded nodes and written in place
         self._output_shapes = [meta_of(out) if isinstance(out, Handle) else None for out in outputs]
         for position, saved in enumerate(self._saved):
             for index, out in enumerate(outputs):
@@ -244,7 +244,7 @@ FunctionCtx = Function  # the context of a Function is its instance
 
 
 class Output(Node):
-    """One result of a node with several; its propagate marks the gradient with the index of the result."""
+    """One result of a node with several results; propagate marks the gradient with the index of the result."""
 
     __slots__ = ("index",)
 
@@ -317,7 +317,7 @@ def once_differentiable(function: F) -> F:
 
 
 def _mapped(cls: type[Function], arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, bool]:
-    """(What the subclass's vmap() gives, True); (None, False) where no argument is batched."""
+    """(The result of the subclass's vmap(), True); (None, False) if no argument is batched."""
     from ..batching.own_rules import by_rule, level_of
 
     level = level_of((arguments, named))
@@ -333,7 +333,7 @@ def _requires_grad(result: Any) -> bool:
 
 
 def _with_defaults(forward: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The arguments of forward with its defaults, in order, as setup_context() gets them; and those by name alone."""
+    """(The arguments of forward by position, with defaults, for setup_context(); the keyword-only arguments)."""
     import inspect  # few Functions have defaults
 
     bound = inspect.signature(forward).bind(*arguments, **named)

@@ -99,8 +99,8 @@ def jacobian(
 ) -> Any:
     """The derivatives of all elements of func(*inputs) by all elements of inputs: (*output.shape, *input.shape).
 
-    For a tuple of inputs the result is a tuple over them; for a tuple of outputs, a tuple over the outputs of these.
-    strategy: "reverse-mode" (a walk for each element of the outputs) or "forward-mode" (for each element of the
+    For a tuple of inputs the result is a tuple over them; for a tuple of outputs, a tuple over the outputs of such
+    tuples. strategy: "reverse-mode" (a walk for each element of the outputs) or "forward-mode" (for each element of the
     inputs). vectorize batches all walks by vmap: faster, but with more memory.
 
     >>> norch.autograd.functional.jacobian(lambda x: x * x, norch.tensor([1.0, 2.0]))

@@ -98,7 +98,7 @@ GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect is slow
 
 
 def decorated(function: F, make: Callable[[], Any]) -> F:
-    """function in the context make(). A generator is in it while it runs, not while it is suspended."""
+    """function, run in the context make(). A generator is in it while it runs, not while it is suspended."""
     if getattr(getattr(function, "__code__", None), "co_flags", 0) & GENERATOR:
 
         @functools.wraps(function)

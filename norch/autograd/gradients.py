@@ -63,7 +63,7 @@ def grad(
         g = targets.found[node]
         if g is None and materialize_grads:
             g = zeros_for(x)
-            g.requires_grad = create_graph  # so that it may be derived again
+            g.requires_grad = create_graph  # for derivatives of derivatives
         elif g is None and not allow_unused:
             raise Error("grad: an input was not used in the graph; pass allow_unused=True to get None for it")
         result.append(g)

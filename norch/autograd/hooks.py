@@ -13,8 +13,8 @@ from ..errors import DeviceError, Error, ShapeError
 
 
 class RemovableHandle:
-    """Returned by register_..._hook(). remove(), or leaving a `with` block, removes the hook. A program may make one
-    for a dict of hooks of its own, an OrderedDict, and put its hook there under the handle's id.
+    """Returned by register_..._hook(). remove(), or leaving a `with` block, removes the hook. A program may create a
+    handle for its OrderedDict of hooks, and store a hook there under the handle's id.
 
     extra_dict: a dict, or a list of dicts, with the options of hooks under the same ids.
     """
@@ -70,10 +70,10 @@ class CallbackHandle(RemovableHandle):
 def add_hook(
     hooks: OrderedDict[int, Any], hook: Any, first: bool = False, options: Sequence[tuple[Any, bool]] = ()
 ) -> RemovableHandle:
-    """Adds a hook to those of a module or an optimizer, which are called in order; first: in front of the others.
-    options: (the dict of the hooks with an option, whether this one has it) of each option."""
+    """Adds a hook to the hooks of a module or an optimizer, which are called in order; first: before the others.
+    options: for each option, (the dict of the hooks that have it, whether this hook has it)."""
     handle = RemovableHandle(hooks, extra_dict=[with_it for with_it, _ in options])
-    while handle.id in hooks:  # those of a loaded module have numbers of another process
+    while handle.id in hooks:  # hooks of a loaded module have numbers of another process
         handle = RemovableHandle(hooks, extra_dict=[with_it for with_it, _ in options])
     hooks[handle.id] = hook
     if first:
@@ -104,7 +104,7 @@ def add_node_hook(node: Any, hook: Any) -> RemovableHandle:
 
 
 class UserHook:
-    """A hook of the user's that does not take the arriving gradient."""
+    """A user's hook that does not take the arriving gradient."""
 
     def __init__(self, hook: Callable[..., Any]):
         self.hook = hook
@@ -172,7 +172,7 @@ class RetainGradHook:
 
 
 def retaining(hooks: list[Any] | None, tensor: Any) -> list[Any]:
-    """Those of the hooks that retain_grad() of this tensor added."""
+    """The hooks that retain_grad() of this tensor added."""
     return [hook for hook in hooks or () if isinstance(hook, RetainGradHook) and hook.tensor() is tensor]
 
 
@@ -185,7 +185,7 @@ def add_to_grad(tensor: Any, g: Any) -> None:
 
 
 def call_hooks(hooks: list[Any], g: Any) -> Any:
-    """g after all hooks; each gets the result of the one before."""
+    """g after all hooks; each hook gets the result of the previous hook."""
     for hook in tuple(hooks):
         changed = hook(g)
         if changed is not None and changed is not g:
@@ -205,7 +205,7 @@ def call_post_hooks(leaf: Any, g: Any) -> None:
 
 
 def plain(gradient: Any) -> Any:
-    """A gradient passed by the program as a plain Tensor with its history, so that the walk calls no methods of
+    """The program's gradient as a plain Tensor with its history, so that the walk calls no methods of
     subclasses."""
     # a sparse tensor's elements are in Python
     if not getattr(gradient, "_overrides", False) or gradient._in_coordinates:

@@ -43,7 +43,7 @@ class Node(NodeBase):
     metas    the meta tensor of each input, if broadcasting or promotion changed its shape or dtype: the engine sums and
              casts the gradients back to these
     _saved   the values that propagate() needs
-    _stack   the stack of the call that made it, if anomaly mode was on
+    _stack   the stack of the recorded call, if anomaly mode was on
     """
 
     __slots__ = ("__weakref__",)

@@ -1,5 +1,5 @@
-"""The nodes that a walk visits: all that its roots lead to, or for grad() only those between the roots and targets. It
-then collects the targets' gradients and does not change .grad."""
+"""The nodes that a walk visits: all nodes that its roots lead to, or for grad() only the nodes between the roots and
+targets. A walk for grad() collects the targets' gradients and does not change .grad."""
 
 from __future__ import annotations
 
