@@ -66,8 +66,9 @@ def draw_graph(
     program, or "own"; None: dot if it is installed.
 
     The gradients are computed for the picture: no .grad is written, no hook is called, and the graph stays. After a
-    backward() that freed the graph the picture has none. Error for a tensor without a graph; TypeError for other
-    objects; ArgumentError for another engine, a file name for another format (.png), and "dot" if it is not installed.
+    backward() that freed the graph the picture shows no gradients. Error for a tensor without a graph; TypeError for
+    other objects; ArgumentError for another engine, a file name for another format (.png), and "dot" if it is not
+    installed.
 
     >>> w = norch.ones(2, requires_grad=True)
     >>> picture = norch.utils.draw_graph((w * 3).sum(), {"w": w})

@@ -59,12 +59,13 @@ def checkpoint(
     numbers. context_fn() returns a context for each of the two calls.
 
     Error in backward if an argument was changed in place since. Constants in containers or keyword arguments may
-    change, and so may any that function itself changes with use_reentrant=True.
+    change; with use_reentrant=True also arguments that function itself changes.
 
-    Error in backward, too, if the second call saves tensors of other numbers, shapes, dtypes or operations than the
-    first: its gradient would be that of another function. determinism_check="none" and use_reentrant=True omit that.
+    Error in backward also if the second call saves another number of tensors, or other shapes, dtypes or operations,
+    than the first: the gradient would belong to another function. determinism_check="none" and use_reentrant=True omit
+    that.
 
-    Gradients also reach leaves that function uses without being given them. The implementation is PyTorch's for
+    Gradients also reach leaves that function uses but that are not arguments. The implementation is PyTorch's for
     use_reentrant=False; debug and early_stop have no effect.
 
     >>> from norch.utils.checkpoint import checkpoint
@@ -96,7 +97,7 @@ def checkpoint(
     if determinism_check not in ("default", "none"):
         raise ArgumentError(f"checkpoint: determinism_check is 'default' or 'none', not {determinism_check!r}")
     kind: list[Any] = [None]
-    # As in PyTorch, constants in containers and by name may change, such as counters.
+    # As in PyTorch, constants in containers and keyword arguments may change, such as counters.
     checked = [x for x in leaves((args, kwargs)) if x.requires_grad or any(x is argument for argument in args)]
     versions = {x: x._version for x in checked}
     state, start, setting = get_rng_state(), next_seq(), current()
@@ -125,8 +126,8 @@ def _edge(out: Any) -> Node | None:
 
 def _saved_by(nodes: set[Node]) -> list[tuple[str, tuple[int, ...], Any]] | None:
     """The operation, shape and dtype of each tensor that nodes save, in the order of recording. Casts save none, so it
-    does not matter whether autocast had a cast already. None for calls of compiled functions, which save theirs in a
-    recording as soon as there is one."""
+    does not matter whether autocast had a cast already. None for calls of compiled functions, which save their tensors
+    in a recording once it exists."""
     if any(node.is_whole for node in nodes):
         return None
     found = []

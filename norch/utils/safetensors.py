@@ -74,7 +74,7 @@ RANK = {code: rank for rank, code in enumerate(DTYPES)}
 
 
 class SafetensorError(Error):
-    """Not a safetensors file, a damaged one, or a dtype that norch lacks."""
+    """The file is damaged or not a safetensors file, or has a dtype that norch lacks."""
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
     """The tensors of the file at filename, by name, in file order.
 
     On the CPU they are mapped copy on write: the file is read when the elements are, and writes do not reach it.
-    Elements that are not aligned in the file are copied. SafetensorError for another or a damaged file.
+    Elements that are not aligned in the file are copied. SafetensorError for a damaged file or another format.
     """
     with safe_open(filename, device=device) as file:
         return {name: file.get_tensor(name) for name in file.offset_keys()}
@@ -299,7 +299,8 @@ def load(data: bytes) -> dict[str, Tensor]:
 class safe_open:  # noqa: N801  (the name in safetensors)
     """A file whose tensors are read one by one, whole or in part.
 
-    framework: "norch", or "pt" or "torch" for programs written for PyTorch; all return norch's tensors. device: theirs.
+    framework: "norch", or "pt" or "torch" for programs written for PyTorch; all return norch's tensors. device: the
+    device of the tensors.
     """
 
     def __init__(self, filename: Any, framework: str = "norch", device: Any = "cpu"):

@@ -20,12 +20,12 @@ stack_samples: Callable[[Sequence[Any]], Tensor] = lambda samples: stack(list(sa
 """Stacks the samples of a batch: in a worker into shared memory (transport.py)."""
 
 registered: Callable[[Any], Any] | None = None
-"""A batch by a function that a library has registered for a class of samples, else NotImplemented
+"""The result of a function that a library has registered for a class of samples, else NotImplemented
 (compat/data_utils.py)."""
 
 
 def stacked(samples: Sequence[Any]) -> Any:
-    """Stacks the samples along a new first axis. A subclass that overrides operations stacks its own."""
+    """Stacks the samples along a new first axis. A subclass that overrides operations stacks its samples."""
     if any(map(overrides, {type(x) for x in samples})):
         return import_module("norch").stack(list(samples), 0)
     return stack_samples(samples)
@@ -34,7 +34,7 @@ def stacked(samples: Sequence[Any]) -> Any:
 def default_collate(batch: Sequence[Any]) -> Any:
     """A batch of samples. Tensors and NumPy arrays (...) are stacked to (len(batch), ...); numbers become a 1-d tensor
     (floats float64, integers int64, bools bool); strings and bytes stay a list. Mappings and sequences are collated
-    entry by entry, and keep their class; a tuple becomes a list, unless it is a named one. TypeError for other types,
+    entry by entry, and keep their class; a tuple becomes a list, unless it is a named tuple. TypeError for other types,
     RuntimeError for sequences of unequal lengths, ArgumentError for mappings with different keys.
 
     >>> norch.utils.data.default_collate([(norch.zeros(2), 1), (norch.ones(2), 2)])

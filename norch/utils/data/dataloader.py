@@ -123,7 +123,7 @@ class DataLoader(Generic[T_co]):
         self._reported: int | None = None  # the length of an IterableDataset, once len() of the loader was asked for
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # subclasses may set some before __init__(), which sets _reported last
+        # subclasses may set options before __init__(), which sets _reported last
         if name in _FIXED and "_reported" in self.__dict__:
             raise ValueError(f"DataLoader: {name} cannot be changed after the loader is made; make another one")
         super().__setattr__(name, value)

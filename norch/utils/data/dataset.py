@@ -101,8 +101,8 @@ class StackDataset(Dataset[T_co]):
         return tuple(each[index] for each in self.datasets)
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        """The samples at indices, with one call for each of the data sets that have `__getitems__`. ValueError where
-        one gives another number of samples."""
+        """The samples at indices, with one call for each of the data sets that have `__getitems__`. ValueError if one
+        returns another number of samples."""
         names = list(self.datasets) if isinstance(self.datasets, dict) else None
         columns = [samples_of(each, indices) for each in (self.datasets.values() if names else self.datasets)]
         for column in columns:
@@ -150,8 +150,8 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of `dataset` at `indices`, in that order. A subclass that overrides `__getitem__` overrides
-    `__getitems__` too, by which a DataLoader reads; otherwise NotImplementedError.
+    """The samples of `dataset` at `indices`, in that order. A subclass that overrides `__getitem__` must override
+    `__getitems__`, which a DataLoader calls; otherwise NotImplementedError.
 
     >>> part = norch.utils.data.Subset(norch.utils.data.TensorDataset(norch.arange(5)), [4, 0])
     >>> len(part), part[0]
@@ -179,7 +179,7 @@ class Subset(Dataset[T_co]):
 
 
 def samples_of(dataset: Any, indices: Sequence[int]) -> Any:
-    """The samples at indices: in one call where the data set has `__getitems__`."""
+    """The samples at indices: in one call if the data set has `__getitems__`."""
     several = getattr(dataset, "__getitems__", None)
     return several(indices) if callable(several) else [dataset[index] for index in indices]
 

@@ -17,7 +17,7 @@ _MASK = (1 << 64) - 1
 
 
 def mixed(seed: int, number: int) -> int:
-    """63 bits, which fit int64, out of a seed and a number: SplitMix64 (Steele, Lea and Flood 2014, figure 16)."""
+    """63 bits, which fit int64, from a seed and a number: SplitMix64 (Steele, Lea and Flood 2014, figure 16)."""
     z = (seed + (number + 1) * 0x9E3779B97F4A7C15) & _MASK
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
@@ -25,7 +25,7 @@ def mixed(seed: int, number: int) -> int:
 
 
 def seed_all(seed: int) -> None:
-    """Seeds the global streams of norch, random and, where the program uses it, NumPy."""
+    """Seeds the global streams of norch, random and, if the program uses it, NumPy."""
     default_generator._state[0], default_generator._state[1] = seed, 0
     random.seed(seed)
     if "numpy" in sys.modules:
