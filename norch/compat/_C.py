@@ -1,5 +1,5 @@
-"""``norch._C``: functions of PyTorch's private module that libraries call. None changes a result, so none does
-anything."""
+"""``norch._C``: functions of PyTorch's private module that libraries call. They do not change results, and have no
+effect."""
 
 import sys
 from typing import Any

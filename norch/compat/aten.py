@@ -20,7 +20,7 @@ COMPOSED = frozenset(
     "gaussian_nll_loss gumbel_softmax local_response_norm lp_pool1d lp_pool2d lp_pool3d multi_head_attention_forward "
     "normalize softmin softsign tanhshrink upsample upsample_bilinear upsample_nearest".split()
 )
-DROPPED = frozenset("inplace out generator size_average reduce pin_memory return_indices".split())  # no operator's
+DROPPED = frozenset("inplace out generator size_average reduce pin_memory return_indices".split())  # of no operator
 # Operators whose names differ from the functions'.
 NAMES = {
     "__floordiv__": "floor_divide", "__rsub__": "rsub", "__rtruediv__": "div", "__rpow__": "pow",

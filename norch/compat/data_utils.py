@@ -86,8 +86,9 @@ collating.registered = _registered
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
-    """Collates samples by calling the function of collate_fn_map for the class of the first one with the samples and
-    the map; mappings and sequences entry by entry. TypeError for other classes, RuntimeError for unequal lengths."""
+    """Collates samples with the function of collate_fn_map for the class of the first sample, which gets the samples
+    and the map. Mappings and sequences are collated entry by entry. TypeError for other classes, RuntimeError for
+    unequal lengths."""
     first = batch[0]
     if collate_fn_map is not None and (function := _function_of(first, collate_fn_map)) is not None:
         return function(batch, collate_fn_map=collate_fn_map)

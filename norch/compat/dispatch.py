@@ -101,7 +101,7 @@ _TAKING_SIZES = frozenset("view permute expand repeat".split())
 
 
 def _overload_of(name: str, args: Any = ()) -> str:
-    """The overload of an operator: several have one for tensors and another for numbers."""
+    """The overload of an operator. Several operators have one overload for tensors and another for numbers."""
     if name in _OVERLOADS:
         return _OVERLOADS[name]
     if name in ("eq", "ne", "lt", "le", "gt", "ge") and len(args) > 1:

@@ -32,7 +32,7 @@ SUMMARY = "norch in the place of PyTorch: `import torch` gives norch, which is n
 
 
 class Door:
-    """What as_torch() returns. close(), or the end of a with statement, undoes it."""
+    """The result of as_torch(). close(), or the end of a with statement, undoes it."""
 
     def __init__(self) -> None:
         self.undo: list[Callable[[], Any]] = []
@@ -177,12 +177,12 @@ class Door:
         before = thing.__module__
         try:
             thing.__module__ = home
-        except (AttributeError, TypeError):  # a class made in C
+        except (AttributeError, TypeError):  # a class that C defines
             return
         self.undo.append(lambda: setattr(thing, "__module__", before))
 
     def name_result(self, cls: Any, module_path: str) -> None:
-        """Gives a named tuple of results the name and the text of PyTorch's: torch.return_types.linalg_svd, say."""
+        """Gives a named tuple of results the name and the text of PyTorch's, such as torch.return_types.linalg_svd."""
         before, in_norch = cls.__name__, module_path[6:]
         of_linalg = in_norch.startswith("ops.linalg.") and in_norch not in (
             "ops.linalg.torch_names",
@@ -388,7 +388,7 @@ def _homes() -> dict[str, list[str]]:
 
 
 def _home(module_path: str, name: str) -> str:
-    """PyTorch's module of a norch class; of several, the one with the same path or package."""
+    """PyTorch's module of a norch class; if it has several, the one with the same path or package."""
     same = _in_torch(module_path)
     found = _homes().get(name, [])
     package = same.split(".")[:2]

@@ -35,7 +35,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:
-    """Takes the running statistics from all batch norms of a model, which vmap() cannot update; returns the model."""
+    """Removes the running statistics, which vmap() cannot update, from a model's batch norms; returns the model."""
     for module in root.modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None

@@ -17,7 +17,7 @@ from ..tensor import Tensor
 
 
 class TensorMetadata(NamedTuple):
-    """What a node's meta["tensor_meta"] says of its result."""
+    """The metadata of a node's result, its meta["tensor_meta"]."""
 
     shape: Any
     dtype: Any
@@ -35,7 +35,7 @@ def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) ->
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph, and notes of each node the metadata of the tensors in its result, and the result's type."""
+    """Runs a graph, and stores in meta of each node the metadata of the tensors in its result, and its type."""
 
     def __init__(self, gm: Any, fake_mode: Any = None) -> None:
         super().__init__(gm)
@@ -61,7 +61,7 @@ class ShapeProp(Interpreter):
 
 
 def matches_module_pattern(pattern: Iterable[type], node: Node, modules: dict[str, Any]) -> bool:
-    """Whether node is a call of a module of the second class on the result of one of the first."""
+    """Whether node calls a module of the second class on the result of a module of the first class."""
     source: Any = node.args[0] if node.args else None
     pair = (source, node)
     if not all(isinstance(x, Node) and x.op == "call_module" and x.target in modules for x in pair):

@@ -29,7 +29,7 @@ def embedding_bag(
     sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """(F.embedding_bag(), the bag of each index, the sizes of the bags, the index of each maximum or again the sizes);
-    mode 0 is "sum", 1 "mean", 2 "max". For sums PyTorch leaves out or zeroes what it does not need of these."""
+    mode 0 is "sum", 1 "mean", 2 "max". For sums PyTorch omits or zeroes the values that it does not need."""
     out = F.embedding_bag(
         indices, weight, offsets, None, 2.0, scale_grad_by_freq, ("sum", "mean", "max")[mode], sparse,
         per_sample_weights, include_last_offset, padding_idx,
@@ -68,8 +68,8 @@ def instance_norm(
 
 
 def _of_given_weights(cls: Any) -> Any:
-    """A class of layers that get their weights at each call: none are drawn, also not on the device meta, as what
-    records or forbids draws (an export, vmap) would see it."""
+    """A class of layers that get their weights at each call. They draw no initial weights, not even on the device meta,
+    because an export and vmap notice draws."""
     return type(cls.__name__, (cls,), {"reset_parameters": lambda self: None})
 
 
@@ -109,7 +109,7 @@ def _cell(cls: Any, *kind: str) -> Any:
 
 
 def _named(function: Any, name: str) -> Any:
-    """function under its name in torch, by which overrides know it."""
+    """function with its name in torch, which overrides get."""
     function.__name__ = function.__qualname__ = name
     return function
 

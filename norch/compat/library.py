@@ -78,7 +78,7 @@ def _without_aliases(name: str, kernel: Any) -> Any:
 
 
 class CustomOpDef:
-    """An operation and what is registered for it. custom_op() makes it."""
+    """An operation and the functions registered for it. custom_op() makes it."""
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Any) -> None:
         self._namespace, self._name, self._qualname, self._init_fn = namespace, name, f"{namespace}::{name}", fn
@@ -174,8 +174,8 @@ def register_autograd(op: Any, backward: Any, /, *, setup_context: Any = None, l
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """Registers what vmap calls instead of an operation: func(info, in_dims, *args, **kwargs), which gives (results,
-    out_dims) as autograd.Function.vmap() does. Without func a decorator."""
+    """Registers the function that vmap calls instead of an operation: func(info, in_dims, *args, **kwargs), which
+    returns (results, out_dims) as autograd.Function.vmap() does. Without func a decorator."""
     operation = _operation(op)
     return _decorator(lambda fn: setattr(operation, "vmap", fn), func)
 
@@ -243,7 +243,7 @@ class Library:
         register_fake(f"{self.ns}::{op_name.partition('::')[2] or op_name}", fn)
 
     def _destroy(self) -> None:
-        """Removes what was registered under this namespace."""
+        """Removes the registrations under this namespace."""
         for name in [name for name in REGISTERED if name.startswith(f"{self.ns}::")]:
             del REGISTERED[name]
 

@@ -188,7 +188,7 @@ class Tensor:
         return Tensor.resize_(self, tuple(the_template.shape))
 
     def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-        """Makes this a view of source, a tensor or storage; of nothing without it."""
+        """Makes this a view of source, a tensor or storage; without source, an empty tensor."""
         check_writable(self, "set_")
         if source is None:
             self.data = self.new_empty(0)

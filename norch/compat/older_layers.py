@@ -14,7 +14,7 @@ NLLLoss2d = type("NLLLoss2d", (NLLLoss,), {"__module__": "norch.nn.modules.loss"
 
 
 class Container(Module):
-    """A module with the modules that are given by name."""
+    """A module with the submodules that the keyword arguments name."""
 
     def __init__(self, **modules: Any) -> None:
         super().__init__()
@@ -23,8 +23,8 @@ class Container(Module):
 
 
 class _CrossMapLRN(Function):
-    """Both directions as PyTorch has them: the first channel stays in the windows of the sums of squares, and those of
-    the gradient lie as many channels below it as the padding of Torch7 told, of channels that are counted from 1."""
+    """Forward and backward as in PyTorch: the windows of the sums of squares keep the first channel, and the windows of
+    the gradient begin below a channel at the distance of Torch7's padding, which counts channels from 1."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, size: int, alpha: float, beta: float, k: float) -> Tensor:
@@ -46,7 +46,7 @@ class _CrossMapLRN(Function):
 
 
 class CrossMapLRN2d(Module):
-    """LocalResponseNorm() of images (N, C, H, W) as Torch7 had it: windows of channels c - r to c + r with
+    """LocalResponseNorm() of images (N, C, H, W) as in Torch7: windows of channels c - r to c + r with
     r = (size - 1) // 2."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:

@@ -160,7 +160,7 @@ class Namespace:
 
 
 class Builtin:
-    """An operation of PyTorch's, computed by norch's function of that name. It is a packet of overloads or one of them;
+    """An operation of PyTorch, computed by norch's function of that name. It is a packet of overloads or one of them;
     two are equal if their names are."""
 
     def __init__(self, name: str, function: Callable[..., Any] | None, overload: str = "") -> None:

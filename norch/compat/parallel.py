@@ -36,7 +36,7 @@ class DataParallel(Module):
         self.module, self.dim = module, dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What module returns."""
+        """The result of module."""
         return self.module(*inputs, **kwargs)
 
 

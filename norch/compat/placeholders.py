@@ -51,14 +51,14 @@ def private_names() -> dict[str, set[str]]:
 
 @cache
 def imported_names() -> dict[str, dict[str, str]]:
-    """{module: {name that PyTorch imports there: the path of the thing}}, of imported_names.txt."""
+    """{module: {name that PyTorch imports there: the path of the object}}, of imported_names.txt."""
     listed = _left_out.sections(os.path.join(HERE, "imported_names.txt"))[""]
     return {where: dict(token.split("=") for token in names) for where, names in listed.items()}
 
 
 @cache
 def members() -> dict[str, dict[str, list[str]]]:
-    """{module of norch: {class: what methods.txt gives it}}."""
+    """{module of norch: {class: its members in methods.txt}}."""
     found: dict[str, dict[str, list[str]]] = {}
     for where, names in _left_out.sections(os.path.join(HERE, "methods.txt"))[""].items():
         module, _, cls = where.rpartition(".")
@@ -259,7 +259,7 @@ def sentence(path: str, why: str) -> str:
 
 
 def is_placeholder(thing: Any) -> bool:
-    """Whether this file made the object."""
+    """Whether this file created the object."""
     if isinstance(thing, (ModuleType, FunctionType, type)) and not isinstance(thing, Kind):
         return vars(thing).get("_is_placeholder", False)
     return isinstance(thing, (Kind, Constant, Layout, LeftOutDType))

@@ -35,7 +35,7 @@ def nvtx_range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
 
 
 def logger(name: str, *more: str) -> logging.Logger:
-    """A logger of Python's."""
+    """logging.getLogger(name)."""
     return logging.getLogger(name)
 
 

@@ -146,7 +146,7 @@ def _in_projection(
 
 
 def _as_tuple(inp: Any, arg_name: Any = None, fn_name: Any = None) -> tuple[bool, tuple[Any, ...]]:
-    """(whether inp is a tuple, inp as a tuple). TypeError for other things than tensors, if names are given."""
+    """(whether inp is a tuple, inp as a tuple). TypeError for objects other than tensors, if names are passed."""
     several = isinstance(inp, tuple)
     values = inp if several else (inp,)
     for x in values:

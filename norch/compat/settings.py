@@ -63,7 +63,7 @@ def get_deterministic_debug_mode() -> int:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """The warn_only last given to use_deterministic_algorithms()."""
+    """The warn_only last passed to use_deterministic_algorithms()."""
     return bool(backends._settings.warn_only)
 
 

@@ -17,7 +17,7 @@ __all__ = [
 
 
 def _window(name: str, formula: Callable[[Any, int], Any], M: int, sym: bool, options: dict[str, Any]) -> Tensor:  # noqa: N803
-    """formula(n, N) at n = 0 ... M - 1; N is the place of the last element of the symmetric window."""
+    """formula(n, N) at n = 0 ... M - 1; N is the index of the last element of the symmetric window."""
     dtype, device = options.pop("dtype", None), options.pop("device", None)
     requires_grad, layout = options.pop("requires_grad", False), options.pop("layout", None)
     if options:

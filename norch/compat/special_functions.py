@@ -1,4 +1,4 @@
-"""Functions of torch.special that few programs ask for: values of SciPy, without derivatives, as in PyTorch."""
+"""Functions of torch.special that few programs call: computed by SciPy, without derivatives, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import norch
 
 from ..tensor import Tensor
 
-# {function: SciPy's}. "shifted" ones are taken at 2 x - 1.
+# {function: SciPy's name}. Functions with "shifted" are evaluated at 2 x - 1.
 OF_ONE = {
     "airy_ai": "airy", "bessel_j0": "j0", "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1",
     "modified_bessel_i0": "i0", "modified_bessel_i1": "i1", "modified_bessel_k0": "k0", "modified_bessel_k1": "k1",
@@ -75,12 +75,12 @@ def _polynomial(name: str) -> Any:
 
 
 def _evaluated(theirs: str, degree: Any, x: Any) -> Any:
-    """The polynomial of a whole degree, which is cut to it; 0 of a negative one."""
+    """The polynomial of this degree, truncated to an integer; 0 for a negative degree."""
     import numpy as np
 
     degree = np.trunc(degree)
     at_least_0 = np.maximum(degree, 0).astype(np.int64)
-    if theirs in ("V", "W"):  # of Chebyshev's third and fourth kind, by those of the second
+    if theirs in ("V", "W"):  # Chebyshev's third and fourth kind, from the second kind
         before = np.where(at_least_0 > 0, _special().eval_chebyu(np.maximum(at_least_0 - 1, 0), x), 0.0)
         values = _special().eval_chebyu(at_least_0, x) + (before if theirs == "W" else -before)
     else:

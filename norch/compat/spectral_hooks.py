@@ -14,14 +14,14 @@ class _OfNorm:
 
 
 class SpectralNormStateDictHook(_OfNorm):
-    """Notes the version of the format."""
+    """Stores the version of the format."""
 
     def __call__(self, module: Any, state_dict: Any, prefix: str, local_metadata: dict[str, Any]) -> None:
         local_metadata.setdefault("spectral_norm", {})[f"{self.fn.name}.version"] = 1
 
 
 class SpectralNormLoadStateDictPreHook(_OfNorm):
-    """Computes the right vector, which PyTorch before 1.0 did not save, of the weight, which it did."""
+    """Computes the right singular vector from the weight: PyTorch before 1.0 saved only the weight."""
 
     def __call__(
         self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],

@@ -79,7 +79,7 @@ def _definition(traced: Any, inputs: int, outputs: list[Value]) -> Any:
 
 
 def _tensors(value: Value) -> Iterator[Value]:
-    """A value, or those of which a list was made."""
+    """A value, or the values in a list."""
     node = value.node()
     if node.kind() in ("prim::ListConstruct", "prim::ListUnpack"):
         for x in node.inputs():

@@ -1,5 +1,5 @@
 """Functions of torch that programs call beside those of nn.functional, Tensor and norch: losses with a number for the
-reduction, dropouts, copies of what are views, quantization that is simulated, and a few private ones."""
+reduction, dropouts, copies of views, simulated quantization, and a few private functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def _loss(name: str, *arguments: str) -> Any:
-    """nn.functional's loss, with the order of arguments that torch has. reduction is 0, 1 or 2: REDUCTIONS."""
+    """nn.functional's loss, with torch's order of arguments. reduction is 0, 1 or 2: REDUCTIONS."""
     function = getattr(F, name)
     defaults = inspect.signature(function).parameters
     parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=defaults[n].default)
@@ -90,7 +90,7 @@ def _kept_channels(x: Tensor, p: float, train: bool) -> Tensor:
 
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """(The result, which elements are kept)."""
+    """(The result, whether each element is kept)."""
     scale = F.dropout(norch.ones_like(input), p, train is not False)
     return input * scale, scale != 0
 
@@ -142,7 +142,7 @@ def _convolution(
 
 
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:  # noqa: A002
-    """Norms over all axes but one, which keeps its place; over all axes for -1."""
+    """Norms over all axes except dim, with keepdim; over all axes for dim -1."""
     if dim == -1:
         return v.norm(pow)
     return v.norm(pow, [axis for axis in range(v.ndim) if axis != dim % v.ndim], keepdim=True)
@@ -186,7 +186,7 @@ def _pad_packed_sequence(
 
 
 class _FakeQuantize(Function):
-    """Numbers rounded to those that integers from low to high stand for. Gradients pass where none was clamped."""
+    """Rounds to the numbers that the integers from low to high represent. Gradients pass where nothing was clamped."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: Any, zero: Any, low: int, high: int) -> Any:
@@ -309,12 +309,12 @@ def segment_reduce(
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
-    """A draw of the binomial distribution for each element, from norch's own generator."""
+    """A draw of the binomial distribution for each element, from norch's generator."""
     return norch.distributions.Binomial(count, prob, validate_args=False).sample()
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
-    """A tensor whose axes lie in memory in another order."""
+    """An empty tensor whose axes have another order in memory."""
     order = list(physical_layout)
     stored = norch.empty([size[axis] for axis in order], **options)
     return stored.permute([order.index(axis) for axis in range(len(order))])
@@ -323,7 +323,7 @@ def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **option
 def _unique2(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False  # noqa: A002
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """(Values, inverse indices, counts); what was not asked for is empty."""
+    """(Values, inverse indices, counts); results that were not requested are empty."""
     values, inverse, counts = input.unique(sorted=True, return_inverse=True, return_counts=True)
     none = counts.new_empty(0)
     return values, inverse if return_inverse or return_counts else none, counts if return_counts else none
@@ -344,7 +344,7 @@ def _int_mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False) -> Tensor:
-    """Where each row starts among sorted indices of rows, and the end of the last."""
+    """The start of each row in sorted indices of rows, and the end of the last row."""
     rows = norch.arange(size + 1, device=input.device, dtype=input.dtype)
     return norch.searchsorted(input.contiguous(), rows, out_int32=out_int32)
 

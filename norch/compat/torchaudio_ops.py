@@ -10,7 +10,7 @@ from .operators import COMPOSITE, REGISTERED, Operation
 
 def _lfilter_core_loop(input_signal_windows: Tensor, a_coeffs_flipped: Tensor, padded_output_waveform: Tensor) -> None:
     """Writes y[t] = x[t] - sum of a[k] y[t - k] to the waveform (batch, channels, time + order - 1), whose first order
-    - 1 elements are given; x (batch, channels, time), a (channels, order), the last coefficient first."""
+    - 1 elements are inputs; x (batch, channels, time), a (channels, order), the last coefficient first."""
     order = a_coeffs_flipped.shape[1]
     coefficients = a_coeffs_flipped.t()[None].permute(0, 2, 1)
     for t in range(input_signal_windows.shape[2]):

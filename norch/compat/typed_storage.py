@@ -84,7 +84,7 @@ class TypedStorage:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
-        """A copy; that of a tensor in the same deepcopy() shares it."""
+        """A copy. The copy of a tensor in the same deepcopy() shares it."""
         from copy import deepcopy
 
         return type(self)(wrap_storage=deepcopy(self.untyped(), memo), dtype=self.dtype)
