@@ -31,6 +31,7 @@ from .levels import batched_like, live_levels, sums_of_levels
 from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
 from .targets import Targets, count_dependencies, nodes_of, reachable
+from .transpose import walking
 
 _COMPLEX = complex64.code  # the first number of a complex dtype
 _dtypes_seen = lib.norch_dtypes_seen
@@ -219,7 +220,7 @@ def visit(
             node = heappop(waiting)[1]
             g = gradients.pop(node)
         if (hooks := node.hooks) is not None:
-            if targets is not None and not targets.has_hooks and node in targets.found:
+            if walking.exact or (targets is not None and not targets.has_hooks and node in targets.found):
                 hooks = None
             else:
                 g = call_hooks(hooks, g)

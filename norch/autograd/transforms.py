@@ -20,6 +20,7 @@ from .gradients import grad
 from .node import Leaf
 from .record import gradient_edge
 from .targets import reachable
+from .transpose import transposed
 
 Tensors = Sequence[Any]
 
@@ -246,7 +247,7 @@ class Linearized:
             for out in self.outputs
         ]
         live = [x for x in w if x is not None]
-        back = pull(self.outputs, self.inputs, w, True, self.strict)
+        back = transposed(pull, self.outputs, self.inputs, w, True, self.strict)
         found = pull(back, live, tangents, create_graph, batched=batched, chunk_size=chunk_size)
         if self.strict and create_graph and not all(x.requires_grad for x in found):
             raise Error(f"{self.strict}: the derivative of an output depends on no input, which strict=True forbids")

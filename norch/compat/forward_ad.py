@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from .._package.exports import publish
 from ..autograd import grad, is_grad_enabled
+from ..autograd.transpose import transposed
 from ..errors import Error, ShapeError
 from ..ops.create import zeros_like
 from ..tensor import Tensor
@@ -80,7 +81,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         if dual is tensor:
             return UnpackedDualTensor(tensor, tangent)
     weights = zeros_like(tensor).requires_grad_()
-    grads = grad(tensor, [dual for dual, _ in duals], weights, create_graph=True, allow_unused=True)
+    inputs = [dual for dual, _ in duals]
+    grads = transposed(grad, tensor, inputs, weights, create_graph=True, allow_unused=True)
     used = [(g, tangent) for g, (_, tangent) in zip(grads, duals) if g is not None]
     if not used:
         return UnpackedDualTensor(tensor, None)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..autograd import Function
+from ..autograd.transpose import walking
 from ..errors import Error
 from ..tensor import Tensor
 
@@ -24,7 +25,7 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        changed = ctx.seen(grads)
+        changed = None if walking.exact else ctx.seen(grads)
         return None, *(grads if changed is None else changed)
 
 

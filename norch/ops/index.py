@@ -17,13 +17,15 @@ from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import gradient_edge, record, record_write
 from ..autograd.saved import TensorHolder
-from ..dtype import bool_
+from ..autograd.transpose import walking
+from ..dtype import bool_, int64
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._arguments import named_function
 from ._autocast import in_autocast, policy
 from ._checks import on_one_device
 from ._operand import as_operand, kernel_operand
 from .copy import cast, check_scalar, clone_for, copy_, to
+from .create import arange
 from .op import OPCODES, method
 from .pointwise import where
 from .view import axis as axis_of
@@ -193,13 +195,23 @@ def _index_fill_grad(g: Any, needs_input_grad: tuple[bool, bool], index: Advance
     return g.masked_fill(filled, 0) if needs_input_grad[0] else None, g.where(filled, 0).sum()
 
 
-# All values that were written get their gradient, also those that a later one has replaced.
+def _written_grad(g: Any, index: AdvancedIndex) -> Any:
+    """The gradient of the values that index_put() writes. As in PyTorch, values that a later one has replaced have the
+    gradient of that one, except where the walk must be exact."""
+    at_index = index_read(g, index)
+    if not walking.exact or index.gradient_kind == PUT:
+        return at_index
+    writes = arange(at_index.numel(), device=g.device).view(at_index.shape)
+    last = index_write(zeros_of(g, *index.tensors(), g).to(int64), index, writes)
+    return at_index.where(index_read(last, index) == writes, 0)
+
+
 _IndexPut = write_derivative(
     "index_put",
     ("index",),
     tensors=("index",),
     grad_x=lambda g, index: index_write(g.clone(), index, g.new_zeros(())),
-    grad_values=lambda g, index: index_read(g, index),
+    grad_values=_written_grad,
 )
 _IndexAdd = write_derivative(
     "index_add",
@@ -555,8 +567,10 @@ def embedding_rows(table: Tensor, index: Tensor, padding: int | None, by_frequen
 
 def _embedding_grad(g: Tensor, table_meta: Tensor, index: Tensor, padding: int | None, by_frequency: bool) -> Tensor:
     """The gradient of the table. padding is the row that gets no gradient, or None. With by_frequency, each gradient of
-    a row is divided by the number of times that the row was read.
+    a row is divided by the number of times that the row was read. A walk that must be exact does neither.
     """
+    if walking.exact:
+        padding, by_frequency = None, False
     if padding is not None:
         g = g.masked_fill((index == padding).unsqueeze(-1), 0)
     if by_frequency:

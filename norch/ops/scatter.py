@@ -15,11 +15,13 @@ from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable
 from ..autograd.levels import zeros_of
 from ..autograd.record import record, record_write
+from ..autograd.transpose import walking
 from ..dtype import float32, int64
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ._autocast import in_autocast, policy
 from ._operand import as_operand
 from .copy import cast, cat
+from .create import arange
 from .index import KINDS, along_axis, check_index, result_of_write, source_for, take, without_axis
 from .op import method
 from .pointwise import where
@@ -90,6 +92,16 @@ def _src_grad(g: Any, values_meta: Any, index: Any, dim: int) -> Any:
     return _padded_to(gather(g, dim, index), values_meta)
 
 
+def _written_grad(g: Any, values_meta: Any, index: Any, dim: int) -> Any:
+    """The gradient of the src of scatter(). As in PyTorch, values that a later one has replaced have the gradient of
+    that one, except where the walk must be exact."""
+    if not walking.exact:
+        return _src_grad(g, values_meta, index, dim)
+    writes = arange(index.numel(), device=index.device).view(index.shape)
+    last = scatter(zeros_of(g, index, g).to(int64), dim, index, writes)
+    return _padded_to(gather(g, dim, index).where(gather(last, dim, index) == writes, 0), values_meta)
+
+
 def _padded_to(part: Any, src_meta: Any) -> Any:
     """The gradient of src, if the index used only a corner of it: 0 elsewhere. A number was used everywhere."""
     if part.shape == src_meta.shape:
@@ -113,7 +125,7 @@ def _overwritten_grad(g: Any, index: Any, dim: int) -> Any:
 
 
 _Scatter = write_derivative(
-    "scatter", ("index", "dim"), tensors=("index",), grad_x=_overwritten_grad, grad_values=_src_grad
+    "scatter", ("index", "dim"), tensors=("index",), grad_x=_overwritten_grad, grad_values=_written_grad
 )
 _ScatterAdd = write_derivative(
     "scatter_add", ("index", "dim"), tensors=("index",), grad_x=lambda g: g, grad_values=_src_grad, shares_grad=True

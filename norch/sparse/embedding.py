@@ -7,6 +7,7 @@ from typing import Any
 from ..autograd.grad_mode import mode
 from ..autograd.node import Node
 from ..autograd.record import gradient_edge
+from ..autograd.transpose import walking
 from ..dtype import int64
 from ..ops.index import embedding_rows
 from ..tensor import Tensor
@@ -24,6 +25,8 @@ class SparseEmbedding(Node):
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
         index, g = self.index, g.reshape(-1, self.shape[1])
+        if walking.exact:
+            return (g.new_zeros(self.shape).index_add(0, index, g),)
         if self.padding is not None:
             read = (index != self.padding).nonzero().view(-1)
             index, g = index[read], g.index_select(0, read)
