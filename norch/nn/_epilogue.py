@@ -17,7 +17,7 @@ from .module import Module
 
 T = TypeVar("T", bound=Callable[..., Any])
 _CALL = Module.__call__
-FUNCTIONS: dict[str, Any] = vars(F)  # _layer.py says why
+FUNCTIONS: dict[str, Any] = vars(F)  # see _layer.py
 
 
 def takes_epilogue(forward: T) -> T:

@@ -23,11 +23,11 @@ _LONGEST = 100  # of the text of a module or an argument, in characters
 
 class Place(str):
     """The note, with a reference to the outermost module that it names so far. The reference is weak, so that an
-    exception does not keep parameters alive. A pickle has the text alone."""
+    exception does not keep parameters alive. A pickle has only the text."""
 
     inner: str  # the module that failed
     called: str  # its arguments
-    path: str  # from the outermost module
+    path: str  # the path from the outermost module
     outer: weakref.ref[Any]
 
     def __reduce__(self) -> tuple[Any, ...]:

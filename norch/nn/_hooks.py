@@ -1,4 +1,5 @@
-"""Calls of modules that have hooks. Global hooks, those of all modules, are called before the module's own."""
+"""Calls of modules that have hooks. Global hooks, which all modules share, are called before the hooks of the
+module."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def _update() -> None:
 
 forward_pre_hooks, forward_hooks = _GlobalHooks(), _GlobalHooks()
 backward_pre_hooks, backward_hooks = _GlobalHooks(), _GlobalHooks()
-forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()  # by the ids of such hooks
+forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()  # by the ids of global hooks
 forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 # hook(module, name, value), before a parameter, buffer or submodule is registered
 parameter_hooks: OrderedDict[int, Any] = OrderedDict()
@@ -92,7 +93,7 @@ def registered(module: Any, kind: str, name: str, value: Any) -> Any:
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls hook(module, args) before each call of every module, before the module's own hooks; a result other than
+    """Calls hook(module, args) before each call of every module, before the hooks of the module; a result other than
     None replaces args. The handle's remove() removes the hook."""
     return add_hook(forward_pre_hooks, hook)
 

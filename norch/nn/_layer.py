@@ -27,11 +27,11 @@ from ._epilogue import FUNCTIONS, epilogue
 from .module import Module
 
 # FUNCTIONS is nn.functional, where layers look their functions up at each call, as in PyTorch: programs patch functions
-# there, to count operations say. An item of the dict is read in a third of the time of the module's attribute.
+# there, for example to count operations. An item of the dict is read in a third of the time of the module's attribute.
 
 
 class Layer(Module):
-    """Base of the layers that are declared as the head of this file shows."""
+    """Base of the layers that are declared as in the example above."""
 
     _options: dict[str, Option] = {}
     _inputs = "input: Tensor"  # the parameters of the generated forward
@@ -71,7 +71,7 @@ class Layer(Module):
 
 
 def format_options(values: dict[str, Any], unnamed: int = 0) -> str:
-    """name=value, separated by commas; the first `unnamed` values without their names."""
+    """name=value, separated by commas; the first `unnamed` values have no names."""
     texts = [f"{name}={value}" for name, value in values.items()]
     return ", ".join([str(value) for value in values.values()][:unnamed] + texts[unnamed:])
 
@@ -101,5 +101,5 @@ def _compile_forward(cls: Any, names: dict[str, Any]) -> Any:
     )
     call = f"return {looked_up}({', '.join(arguments)})"
     forward = define(cls, names, signature, [call], **(namespace or {"function": function}))
-    forward.__globals__.setdefault("Tensor", Tensor)  # in which typing.get_type_hints() looks its annotations up
+    forward.__globals__.setdefault("Tensor", Tensor)  # typing.get_type_hints() looks up its annotations there
     return epilogue(cls._epilogue)(forward) if vars(cls)["_epilogue"] else forward

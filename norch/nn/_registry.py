@@ -61,7 +61,7 @@ class Registry(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
 
-    def pop(self, name: str, *default: Any) -> Any:  # MutableMapping's reads an attribute of its own class
+    def pop(self, name: str, *default: Any) -> Any:  # the method of MutableMapping reads an attribute of its class
         if name not in self and default:
             return default[0]
         value = self[name]

@@ -51,7 +51,7 @@ def _kept(value: Any, target: Any, written: set[Any]) -> Any:
 
 
 def _in_place_of(target: Tensor, value: Any) -> Any:
-    """The tensor that replaces a tensor of a module: for a Parameter a Parameter, which value may be already."""
+    """The tensor that replaces a tensor of a module: for a Parameter a Parameter, possibly value itself."""
     if not isinstance(target, Parameter):
         return value
     is_one = isinstance(value, Parameter) and value.requires_grad == target.requires_grad
@@ -131,7 +131,7 @@ class StateDict:
         error_msgs: list[str],
     ) -> None:
         """Finds the entries of this module, without submodules, in state_dict; keys begin with prefix. They are noted
-        in local_metadata["found"], and copied after all modules have found theirs without an error.
+        in local_metadata["found"], and copied after all modules have found their entries without an error.
 
         local_metadata has the "version" of the module that was saved, unless state_dict is a dict without _metadata.
         """
@@ -204,8 +204,8 @@ class StateDict:
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
         """Copies the values of `state_dict` into the tensors of the module, cast to their dtypes. With assign, the
-        tensors of state_dict replace the tensors of the module instead, also in other modules that share them; of
-        several keys of a tensor the last counts.
+        tensors of state_dict replace the tensors of the module instead, also in other modules that share them; if a
+        tensor has several keys, the last counts.
 
         One Error lists every missing or unexpected key and every wrong shape; then nothing has changed. With
         `strict=False` missing and unexpected keys are ignored; shapes must still match.
@@ -223,7 +223,7 @@ class StateDict:
         modules = [(f"{path}." if path else "", child) for path, child in self.named_modules(remove_duplicate=False)]
         for prefix, module in modules:
             part, load = state, type(module)._load_from_state_dict
-            if module._load_state_dict_pre_hooks or load is not StateDict._load_from_state_dict:  # which may change it
+            if module._load_state_dict_pre_hooks or load is not StateDict._load_from_state_dict:  # may change it
                 part = {name: state.pop(name) for name in list(state) if name.startswith(prefix)}
             metadata = {**versions.get(prefix[:-1], {}), "found": found, "default": False}
             module._call_state_hooks("_load_state_dict_pre_hooks", part, prefix, metadata, True, *keys, errors)

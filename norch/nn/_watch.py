@@ -1,5 +1,5 @@
-"""watching(): calls functions at every call of a module, while they are registered. Module.__call__ is another function
-during that time, and Sequential fuses nothing (_epilogue.py), so that modules need no check otherwise."""
+"""watching(): calls functions at every call of a module, while they are registered. Meanwhile Module.__call__ is
+another function, and Sequential fuses nothing (_epilogue.py), so modules need no check at other times."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def note_traced(module: Module) -> None:
 
 
 def untraced(call: Any) -> Any:
-    """What Module.__call__ would be if no thread traced: a recording in one thread is no change that another sees."""
+    """The Module.__call__ that would apply if no thread traced: other threads do not see the change for a recording."""
     return _plain if call is _watched and all(watcher is note_traced for watcher in _watchers) else call

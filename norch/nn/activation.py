@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-_RELU, _GELU, _SILU = F.relu, F.gelu, F.silu  # as they are before a program patches them
+_RELU, _GELU, _SILU = F.relu, F.gelu, F.silu  # before a program patches them
 
 
 @options
@@ -169,8 +169,8 @@ class ELU(Layer, function=F.elu):
 
 @options
 class CELU(Layer, function=F.celu):
-    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017), for floats of any shape. Unlike that of ELU, its
-    derivative is continuous for every alpha. inplace: writes into the input.
+    """x if x > 0, else alpha * (exp(x / alpha) - 1) (Barron 2017), for floats of any shape. Its derivative is
+    continuous for every alpha, unlike the derivative of ELU. inplace: writes into the input.
 
     >>> norch.nn.CELU(alpha=2.0)(norch.tensor([-2.0, 2.0]))
     tensor([-1.2642,  2.0000])

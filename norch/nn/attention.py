@@ -58,9 +58,9 @@ def multi_head_attention_forward(
 
     query is (L, N, E), key and value are (S, N, E), or have other last sizes with use_separate_proj_weight; or all
     without N. in_proj_weight is (3 * E, E), or q_proj_weight, k_proj_weight and v_proj_weight replace it; in_proj_bias
-    is (3 * E,). bias_k and bias_v (1, 1, E) are a further key and value, add_zero_attn adds one of zeros. static_k and
-    static_v (N * num_heads, S, E / num_heads) replace the projected key and value. Masks and results are those of
-    MultiheadAttention with batch_first=False. ShapeError or ArgumentError for arguments that do not fit.
+    is (3 * E,). bias_k and bias_v (1, 1, E) are a further key and value, add_zero_attn adds a key and value of zeros.
+    static_k and static_v (N * num_heads, S, E / num_heads) replace the projected key and value. Masks and results are
+    those of MultiheadAttention with batch_first=False. ShapeError or ArgumentError for arguments that do not fit.
 
     >>> x, w = norch.ones(5, 3, 8), norch.ones(24, 8)
     >>> F = norch.nn.functional
@@ -241,7 +241,7 @@ class MultiheadAttention(Module):
     causal mask, and is not read. The weights are (N, num_heads, L, S) without average_attn_weights, and None without
     need_weights: then functional.scaled_dot_product_attention() computes the output, which is faster.
 
-    bias: whether the projections have one. dropout: its probability, for the weights. add_bias_kv: a further key and
+    bias: whether the projections have a bias. dropout: its probability, for the weights. add_bias_kv: a further key and
     value, which are parameters. add_zero_attn: a further key and value of zeros. ShapeError for other shapes.
 
     >>> attention = norch.nn.MultiheadAttention(8, 2, batch_first=True)
@@ -328,7 +328,7 @@ class MultiheadAttention(Module):
                 wanted = f"{self.embed_dim}, {self.kdim} and {self.vdim}"
                 shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
                 raise ShapeError(f"MultiheadAttention: expected last sizes of {wanted}, got {shapes}")
-        last = self.out_proj  # whose weights alone are read, as PyTorch does: it is not called
+        last = self.out_proj  # only its weights are read, and it is not called, as in PyTorch
         separate = None if self._qkv_same_embed_dim else self._in_weights()
         unseen = not mode.overridden and type(query) is type(key) is type(value) is Tensor  # by a __torch_function__
         if unseen and F.multi_head_attention_forward is multi_head_attention_forward:
@@ -339,7 +339,7 @@ class MultiheadAttention(Module):
                 average_attn_weights, is_causal,
             )  # fmt: skip
         swap = self.batch_first and query.ndim == 3
-        if swap:  # what a program has put in its place takes (L, N, E), and may ask whether key is query
+        if swap:  # a function that a program has patched in takes (L, N, E), and may test whether key is query
             of = {i: x.transpose(0, 1) for i, x in {id(x): x for x in (query, key, value)}.items()}
             query, key, value = of[id(query)], of[id(key)], of[id(value)]
         options: Any = {}

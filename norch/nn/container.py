@@ -94,8 +94,8 @@ class _List(_Container):
 
 
 class Sequential(_List):
-    """Calls its modules in order, each with the result of the one before. It takes modules, or one mapping of names to
-    modules, and supports indices, slices, `append`, `extend`, `insert` and `del`.
+    """Calls its modules in order, each with the result of the previous module. It takes modules, or one mapping of
+    names to modules, and supports indices, slices, `append`, `extend`, `insert` and `del`.
 
     A Linear and the activation after it run as one fused operation with the same results and graph, unless one of them
     has hooks or a user's forward (_epilogue.py).

@@ -107,7 +107,7 @@ class Conv1d(_Conv):
     padding       the number of elements that are added at each end, "valid" (none), or "same" (L' = L, stride 1)
     padding_mode  the added elements: "zeros", "reflect", "replicate" or "circular"
     dilation      the distance between two elements of a window
-    groups        the channels are split into so many groups, each with a convolution of its own
+    groups        the channels are split into so many groups, each with a separate convolution
 
     ValueError for other values, and if groups does not divide both numbers of channels. ShapeError for an input with
     another number of channels. As in all libraries, the kernel is not mirrored: this is a cross-correlation.

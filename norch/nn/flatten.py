@@ -1,4 +1,4 @@
-"""Layers that change the shape or the order of elements. Flatten and Unflatten return views where strides allow it."""
+"""Layers that change the shape or the order of elements. Flatten and Unflatten return views if strides allow it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ChannelShuffle", "Flatten", "PixelShuffle", "PixelUnshuffle", "Unfla
 @options
 class Flatten(Layer, function=flatten):
     """Joins the axes from start_dim to end_dim into one; by default all but the first, the batch. IndexError for an
-    axis that there is not.
+    axis out of range.
 
     >>> norch.nn.Flatten()(norch.zeros(8, 3, 4)).shape
     norch.Size([8, 12])

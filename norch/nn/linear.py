@@ -58,8 +58,7 @@ class Linear(Layer):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The last projection of MultiheadAttention: a Linear with the name that files and programs of PyTorch have for
-    it."""
+    """The last projection of MultiheadAttention: a Linear with the name that PyTorch's files and programs use."""
 
 
 class Identity(Module):

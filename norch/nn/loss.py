@@ -1,5 +1,5 @@
 """The losses as layers: each keeps its options and calls its function in nn.functional, where the formulas are.
-MSELoss describes `reduction`, which all have.
+MSELoss describes `reduction`, which all losses have.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _with_legacy_reduction(init: Any) -> Any:
         if arguments:
             older = {"size_average": size_average, "reduce": reduce}
             named |= {name: value for name, value in older.items() if value is not None}
-            function: Any = getattr(self, "_function", F.mse_loss)  # bases of losses of programs have none
+            function: Any = getattr(self, "_function", F.mse_loss)  # bases of losses in programs have no such attribute
             while hasattr(function, "__wrapped__"):
                 function = function.__wrapped__
             names = function.__code__.co_varnames

@@ -77,7 +77,7 @@ class Module(StateDict):
     # Annotated as a callable so that a subclass can define forward with any arguments.
     forward: Callable[..., Any] = _no_forward
 
-    call_super_init = False  # whether __init__() calls that of the next class, with its arguments
+    call_super_init = False  # whether __init__() calls __init__() of the next class with its arguments
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:
@@ -374,7 +374,7 @@ class Module(StateDict):
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Replaces or adds the module at a dotted path. AttributeError if its parent, or with strict the module itself,
-        does not exist; ValueError for an empty path, and if module is no Module.
+        does not exist; ValueError for an empty path, or if module is no Module.
 
         >>> m = norch.nn.Sequential(norch.nn.Sequential(norch.nn.Tanh()))
         >>> m.set_submodule("0.0", norch.nn.ReLU())
@@ -414,7 +414,7 @@ class Module(StateDict):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
         for child in self.children():
-            child.train(mode)  # which a class may override, to keep some layers in evaluation
+            child.train(mode)  # a class may override train(), to keep layers in evaluation
         return self
 
     def eval(self: M) -> M:
@@ -503,7 +503,7 @@ class Module(StateDict):
         return self._apply(lambda tensor: tensor.cuda(device))
 
     def to_empty(self: M, *, device: DeviceLike, recurse: bool = True) -> M:
-        """Moves all parameters and buffers to a device (None: the present one) without their values: the memory is
+        """Moves all parameters and buffers to a device (None: the current one) without their values: the memory is
         uninitialized. With recurse this includes submodules.
         """
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)

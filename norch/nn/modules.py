@@ -1,4 +1,4 @@
-"""``norch.nn.modules`` at the path that scripts import it by; compat/nn_modules.py holds it."""
+"""``norch.nn.modules`` at the path that scripts import; implemented in compat/nn_modules.py."""
 
 import sys
 

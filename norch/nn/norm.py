@@ -164,7 +164,7 @@ class LocalResponseNorm(Layer, function=F.local_response_norm):
 class _NormWithStatistics(_Affine):
     """Base of batch and instance normalization: running statistics that are updated in training."""
 
-    _version = 2  # since which there is num_batches_tracked
+    _version = 2  # from this version on there is num_batches_tracked
     _ndims: ClassVar[tuple[int, ...]]  # the numbers of dimensions of an input
     running_mean: Tensor | None
     running_var: Tensor | None

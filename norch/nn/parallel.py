@@ -1,4 +1,4 @@
-"""``norch.nn.parallel`` at the path that scripts import it by; compat/parallel.py holds it."""
+"""``norch.nn.parallel`` at the path that scripts import; implemented in compat/parallel.py."""
 
 import sys
 

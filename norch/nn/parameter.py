@@ -20,7 +20,7 @@ class Marked(type(Tensor)):  # type: ignore[misc]
     def __instancecheck__(cls, instance: Any) -> bool:
         if super().__instancecheck__(instance):
             return True
-        mark = vars(cls).get("_mark")  # which a subclass has not
+        mark = vars(cls).get("_mark")  # a subclass does not have it
         return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
 
 

@@ -1,4 +1,4 @@
-"""The pooling layers, over windows of the last one to three axes; `ops.pool` has the operations.
+"""The pooling layers, over windows of the last one to three axes; the operations are in `ops.pool`.
 
 MaxPool2d describes the parameters that they share.
 """

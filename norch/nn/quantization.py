@@ -22,7 +22,7 @@ from .parameter import Parameter
 
 __all__ = ["QuantizedConv1d", "QuantizedConv2d", "QuantizedEmbedding", "QuantizedLinear", "quantize"]
 
-_MOST = 1 << 22  # numbers of a weight that are converted at a time
+_MOST = 1 << 22  # elements of a weight that are converted at a time
 
 
 class Quantized(Module):
@@ -34,7 +34,7 @@ class Quantized(Module):
 
     packed: Tensor
     scale: Tensor
-    _options: ClassVar[str] = ""  # what else a layer has
+    _options: ClassVar[str] = ""  # further attributes of a layer
 
     def __init__(self, layer: Any, packed: Tensor, scale: Tensor, shape: tuple[int, ...]) -> None:
         super().__init__()
@@ -159,11 +159,11 @@ def quantize(model: Module, dtype: str = "int8", group: int | None = None, activ
     dtype        "int8": one scale a row of the weight, or one a group; "int4": for Linear and Embedding, one a group,
                  and int8 for convolutions
     group        so many columns have one scale: a power of two from 32. None: 64 with "int4"
-    activations  "int8": in each call, Linear takes each row of its input as integers of 8 bits with a scale of its own,
+    activations  "int8": in each call, Linear takes each row of its input as integers of 8 bits with a row scale,
                  and multiplies integers, as PyTorch's quantize_dynamic does. None: inputs stay as they are
 
     Left as they are: subclasses of these layers, those with a hook that computes their weight, and embeddings with
-    max_norm. A weight that two layers share they share again; Conv1D of transformers is a Linear. ArgumentError for
+    max_norm. Layers that share a weight share its integers; Conv1D of transformers is a Linear. ArgumentError for
     other values, and where a weight has elements that are not finite; the model is then unchanged.
 
     >>> model = norch.quantize(norch.nn.Sequential(norch.nn.Linear(128, 64), norch.nn.ReLU()), "int4")

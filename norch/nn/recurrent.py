@@ -56,7 +56,7 @@ def _gru(gates: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> St
 
 
 def _fused(gates: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, bias: Tensor | None) -> State:
-    """A step as one node; () where there is no kernel for it."""
+    """A step as one node; () if there is no kernel for it."""
     if not has_kernel(gates, h, c, weight, bias):
         return ()
     new_h, new_c = recurrent(gates, h, c, weight, bias)
@@ -136,7 +136,7 @@ class _Recurrent(Module):
             raise ShapeError(f"{self._get_name()}: expected an input of {wanted}, got shape {tuple(input.shape)}")
 
     def _state(self, hx: Any, shape: tuple[int, ...], input: Tensor) -> State:
-        """hx as a checked tuple; zeros for None. shape: of each of its tensors, but for the size of a projected h."""
+        """hx as a checked tuple; zeros for None. shape: of each of its tensors, except the size of a projected h."""
         count, projected = _MODES[self.mode][2], getattr(self, "proj_size", 0)
         shapes = [(*shape[:-1], projected) if projected else shape, shape][:count]
         if hx is None:

@@ -93,7 +93,7 @@ class _TransformerLayer(Module):
         norm = getattr(self, f"norm{number}")
         return x + part(norm(x)) if self.norm_first else norm(x + part(x))
 
-    # The parts, each with its dropout. Subclasses of programs call them, and define them.
+    # The parts, each with its dropout. Subclasses in programs call and override them.
 
     def _sa_block(
         self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
@@ -118,12 +118,12 @@ class TransformerEncoderLayer(_TransformerLayer):
     dim_feedforward  the number of features between linear1 and linear2
     activation       "relu", "gelu", or a function or module of one tensor; ArgumentError for another name
     layer_norm_eps   the eps of the norms
-    bias             whether linear layers and norms have one
+    bias             whether linear layers and norms have a bias
 
     src: (L, N, d_model), (N, L, d_model) with batch_first, or (L, d_model) without a batch; the result has the same
     shape. src_mask: (L, L) or (N * nhead, L, L); src_key_padding_mask: (N, L); both as in MultiheadAttention.
     is_causal: src_mask is the causal mask of Transformer.generate_square_subsequent_mask(). Then, and without
-    src_key_padding_mask, the attention skips what is hidden.
+    src_key_padding_mask, the attention skips hidden positions.
 
     >>> layer = norch.nn.TransformerEncoderLayer(8, nhead=2, dim_feedforward=16, batch_first=True)
     >>> layer(norch.ones(3, 5, 8)).shape
@@ -146,8 +146,8 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 
 class TransformerDecoderLayer(_TransformerLayer):
-    """TransformerEncoderLayer with a second attention, multihead_attn, after the first: from tgt, what is decoded, to
-    memory, the encoder's result (Vaswani et al. 2017, section 3.1).
+    """TransformerEncoderLayer with a second attention, multihead_attn, after the first: from tgt, the decoded sequence,
+    to memory, the encoder's result (Vaswani et al. 2017, section 3.1).
 
     tgt: (T, N, d_model); memory: (S, N, d_model); with batch_first, N comes first; or both without N. The result has
     the shape of tgt. tgt_mask: (T, T); memory_mask: (T, S); tgt_key_padding_mask: (N, T); memory_key_padding_mask: (N,

@@ -29,7 +29,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     div_value^(i + 1) features. head_bias: whether the head has a bias. ValueError for cutoffs that do not rise from
     above 0 to below n_classes.
 
-    layer(input, target) gives (output, loss): the log probability of each target, (N) or (), and the mean of their
+    layer(input, target) returns (output, loss): the log probability of each target, (N) or (), and the mean of their
     negatives. Targets outside the classes raise an ArgumentError.
 
     >>> layer = norch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10])
@@ -69,7 +69,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             second.reset_parameters()
 
     def forward(self, input: Tensor, target: Tensor) -> _ASMoutput:
-        """(output, loss) as the class says."""
+        """(output, loss) as described in the class."""
         if input.ndim != target.ndim + 1 or target.ndim > 1 or input.shape[:-1] != target.shape:
             raise ShapeError(
                 f"AdaptiveLogSoftmaxWithLoss: input {tuple(input.shape)} and target {tuple(target.shape)} do not fit"

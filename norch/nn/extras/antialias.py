@@ -15,7 +15,7 @@ from ...ops.resample import resampled
 from ...ops.values import can_cache, tensor
 from ...tensor import Tensor
 
-Row = dict[int, float]  # the weights of a new element: {old one: weight}
+Row = dict[int, float]  # the weights of a new element: {old element: weight}
 
 
 def _triangle(x: float) -> float:
@@ -30,7 +30,7 @@ def _cubic(x: float, a: float) -> float:
 
 
 def _smoothed(old: int, new: int, scale: float, cubic: bool) -> list[Row]:
-    """The weights of old elements in each new one, with antialias. scale: old elements per new one."""
+    """The weights of old elements in each new element, with antialias. scale: old elements per new element."""
     stretch, reach = max(scale, 1.0), 2.0 if cubic else 1.0
     rows = []
     for i in range(new):
@@ -45,7 +45,7 @@ def _smoothed(old: int, new: int, scale: float, cubic: bool) -> list[Row]:
 
 
 def _between(old: int, new: int, scale: float, cubic: bool, align: bool) -> list[Row]:
-    """The weights without antialias: of 2 or 4 neighbours. Outside the image the edge is the neighbour."""
+    """The weights without antialias: of 2 or 4 neighbours. Outside the image the neighbour is the edge."""
     rows = []
     for i in range(new):
         at = scale * i if align else scale * (i + 0.5) - 0.5

@@ -67,7 +67,7 @@ def _pool(
         raise ShapeError(f"{name}: _random_samples must have shape {(*planes, axes)}, got {tuple(samples.shape)}")
     wide: Any = widened(x)
     first: Any = 0  # the place of each window: that of its first element in the plane, or among all windows
-    # A pass over all windows of two axes takes less time for each element than one of three, whose loops are plain.
+    # A pass over all windows takes less time for each element with two axes than with three, whose loops are plain.
     few = prod(counts) * prod(kernel) * (8 if axes == 2 else 1) < prod(sizes)
     for axis, (size, count, window) in enumerate(zip(sizes, counts, kernel, strict=True)):
         # PyTorch reads the samples of two axes from the last one on
@@ -76,7 +76,7 @@ def _pool(
         first = first * (size if few else size - window + 1) + starts
     if few:
         result, places = _of_few(name, wide, first, kernel)
-    else:  # the maxima of all windows, of which some are taken
+    else:  # the maxima of all windows, before the drawn ones are selected
         both = max_pool(name, axes, wide, kernel, 1, 0, 1, False, True)
         result, places = (part.flatten(2).gather(-1, first.flatten(2)).reshape(first.shape) for part in both)
     result = result.to(x.dtype)

@@ -50,7 +50,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     if not theta.is_floating_point():
         raise DTypeError(f"affine_grid: expected floats, got {theta.dtype}")
     like: Any = {"dtype": theta.dtype, "device": theta.device}
-    empty(*sizes[:1], *lengths, axes + 1, **like)  # fails before any work where the memory is not there
+    empty(*sizes[:1], *lengths, axes + 1, **like)  # fails before any work if memory is short
     ends = [0.0 if m == 1 else 1.0 if align_corners else (m - 1) / m for m in lengths]
     lines = [linspace(-end, end, m, **like) for end, m in zip(ends, lengths, strict=True)]
     points = stack([*reversed(meshgrid(*lines, indexing="ij")), ones(*lengths, **like)], -1)
@@ -156,7 +156,7 @@ def _composed(x: Tensor, points: Tensor, mode: str, padding_mode: str, align_cor
                 at = where(at < size - 1, at, float(size - 1))
             return at
 
-        at = at if mode == "bicubic" else inside(at)  # whose neighbours are put inside instead
+        at = at if mode == "bicubic" else inside(at)  # the neighbours are moved inside instead
         low = at.detach().round() if mode == "nearest" else at.detach().floor()
         if mode == "nearest":
             ends = [(low, _one(at))]

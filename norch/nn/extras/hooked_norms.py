@@ -66,7 +66,7 @@ class WeightNorm(_Hook):
 
     @staticmethod
     def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
-        """What weight_norm() does; returns the hook."""
+        """weight_norm(), but returns the hook."""
         weight = _weight(module, name, "weight_norm").detach()
         hook = WeightNorm(name, dim)
         _hook(module, hook, {"g": Parameter(norms(weight, dim)), "v": Parameter(weight)}, {})
@@ -87,7 +87,7 @@ class SpectralNorm(_Hook):
 
     @staticmethod
     def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """What spectral_norm() does; returns the hook."""
+        """spectral_norm(), but returns the hook."""
         weight = _weight(module, name, "spectral_norm")
         check_spectral_norm(weight, n_power_iterations, dim)
         vectors = random_unit_vectors(as_matrix(weight, dim), eps)

@@ -19,8 +19,8 @@ from .uninitialized import UninitializedBuffer, UninitializedParameter
 class LazyModuleMixin(Module):
     """Base of the lazy layers. Their constructors take the arguments of the layer without the first, a size, which is 0
     at first. The first call infers the size from its input, and turns the object into the layer. The parameters stay
-    the same objects, so that an optimizer may have them. A state_dict() of the lazy layer loads into the layer and
-    back, but not into another kind of lazy layer. initialize_parameters(input) does the same without a forward.
+    the same objects, so an optimizer may hold them. A state_dict() of the lazy layer loads into the layer and back, but
+    not into another kind of lazy layer. initialize_parameters(input) does the same without a forward.
 
     A class of a program, such as class LazyOwn(LazyModuleMixin, Own), has uninitialized parameters, and defines
     initialize_parameters(), which takes the arguments of the call, and cls_to_become if the object is to become a
@@ -53,11 +53,11 @@ class LazyModuleMixin(Module):
             if param is not None:
                 setattr(self, name, UninitializedParameter(**place))
         for name, buffer in list(self._buffers.items()):
-            if buffer is not None and buffer.ndim:  # but for the number of batches
+            if buffer is not None and buffer.ndim:  # except the number of batches
                 setattr(self, name, UninitializedBuffer(**place))
 
     def reset_parameters(self) -> None:
-        """Does nothing: values come with the sizes."""
+        """Does nothing: values are set together with the sizes."""
 
     def has_uninitialized_params(self) -> bool:
         """Whether a parameter or buffer has no shape yet."""
@@ -84,15 +84,13 @@ class LazyModuleMixin(Module):
         raise NotImplementedError
 
     def _hook_of_pytorch(self, *args: Any) -> None:
-        """Nothing: a pickled layer of PyTorch has hooks that infer, which __call__ does here."""
+        """Does nothing. A pickled layer of PyTorch has hooks that infer sizes; here __call__ does this."""
 
     _infer_parameters = _lazy_load_hook = _hook_of_pytorch
 
     def __setstate__(self, state: Any) -> None:
         super().__setstate__(state)
-        if self._size and "_arguments" not in vars(
-            self
-        ):  # of PyTorch: the layer has its arguments, but for whether there is a bias
+        if self._size and "_arguments" not in vars(self):  # of PyTorch: the layer has its arguments except bias
             _, *names = inspect.signature(type(self).cls_to_become).parameters
             registered = {name: getattr(self, name) for name in names if hasattr(self, name)}
             self._arguments = {name: x if name != "bias" else x is not None for name, x in registered.items()}

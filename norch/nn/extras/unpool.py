@@ -1,4 +1,4 @@
-"""Max unpooling: the values of a max pooling back at their places, zeros elsewhere."""
+"""Max unpooling: returns the values of a max pooling to their positions, with zeros elsewhere."""
 
 from __future__ import annotations
 

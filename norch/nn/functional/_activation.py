@@ -62,7 +62,7 @@ logsigmoid = _rows.logsigmoid
 softsign = _rows.softsign
 
 _write_clamp, _write_threshold = writes("ternary", "clamp"), writes("ternary", "threshold")
-_in_place: dict[Any, Any] = {}  # function: its in-place form, made when first asked for
+_in_place: dict[Any, Any] = {}  # function: its in-place form, created at the first use
 
 
 def is_true(value: Any, name: str) -> bool:
@@ -247,7 +247,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     >>> norch.nn.functional.gelu(norch.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8413])
     """
-    try:  # and not guarded(): a call within a call would be a fifth of the time of ten elements
+    try:  # not guarded(): a call within a call would take a fifth of the time of ten elements
         if approximate == "none":
             return _rows.gelu(input)
         one_of("gelu: approximate", approximate, ("none", "tanh"))
@@ -375,7 +375,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     norch.Size([2, 3])
     """
     logits = floats_of(logits, "gumbel_softmax")
-    if not isinstance(tau, Handle):  # which has a gradient
+    if not isinstance(tau, Handle):  # a tensor has a gradient
         check_numbers("gumbel_softmax", tau=tau)
     noise = -standard_exponential(logits).log()
     soft = _softmax.softmax((logits + noise) / tau, dim).to(logits.dtype)

@@ -25,7 +25,7 @@ def padding_row(padding_idx: int, weight: Tensor, name: str) -> int:
 
 
 def shorten_rows(index: Tensor, weight: Tensor, max_norm: float, norm_type: float) -> None:
-    """Rescale the rows of weight that are read and longer than max_norm to it, in place."""
+    """Rescales the rows of weight that are read and longer than max_norm to max_norm, in place."""
     with no_grad():
         index = index.reshape(-1)
         read = embedding_rows(weight, index, None, False)

@@ -106,8 +106,8 @@ def mse_loss(
 
     reduction, here and in the other losses, is "mean" (the default) or "sum", which give a 0-d tensor, or "none", which
     gives the loss of each element or sample; ArgumentError for other values. size_average and reduce, bools, are
-    PyTorch's older names of it, and precede it. weight is a factor for each element, of the shape of input; "mean" then
-    divides by its sum.
+    PyTorch's older options for it, and take precedence. weight is a factor for each element, of the shape of input;
+    "mean" then divides by its sum.
 
     >>> norch.nn.functional.mse_loss(norch.zeros(2), norch.tensor([1.0, 3.0]))
     tensor(5.)

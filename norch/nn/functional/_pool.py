@@ -28,9 +28,9 @@ _MEANS, _MAXIMA = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}, {1: max_pool1d,
 
 
 def _lp_pool(axes: int, input: Tensor, p: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    """lp_pool...d(). The gradient is 0 where the mean is: the root has no derivative there."""
+    """lp_pool...d(). The gradient is 0 where the mean is 0, because the root has no derivative there."""
     name, pool, extreme = f"lp_pool{axes}d", cast(Any, _MEANS[axes]), cast(Any, _MAXIMA[axes])
-    if not isinstance(p, Handle):  # which PyTorch takes, without a gradient
+    if not isinstance(p, Handle):  # PyTorch allows it, without a gradient
         check_numbers(name, norm_type=p)
     if p == 0:
         raise ArgumentError(f"{name}: norm_type is not 0")

@@ -106,11 +106,11 @@ def interpolate(
     if mode == "area":
         return (adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d)[count - 1](x, new)
     if antialias or (x.dtype is uint8 and mode in _SMOOTH):
-        from ..extras.antialias import resized  # lazy: few programs ask for it
+        from ..extras.antialias import resized  # lazy: few programs need it
 
         return resized(x, new, scales, mode, bool(align_corners), antialias)
     out = x if x.dtype in (float32, float64) else x.float()
-    of_images = mode == "nearest" and count == 2  # of one and three axes PyTorch goes by the scale alone
+    of_images = mode == "nearest" and count == 2  # for one and three axes PyTorch tests only the scale
     for dim, (n, m, scale) in enumerate(zip(old, new, scales, strict=True), 2):
         if m != n or not (of_images or mode.endswith("linear")):
             ratio = n / m if scale is None or (of_images and m == 2 * n) else 1 / scale
@@ -119,7 +119,7 @@ def interpolate(
 
 
 def _resample(x: Tensor, dim: int, old: int, new: int, ratio: float, mode: str, align: bool) -> Tensor:
-    """x resampled along dim from `old` to `new` elements. ratio: old elements per new one."""
+    """x resampled along dim from `old` to `new` elements. ratio: old elements per new element."""
     cached = new <= _SMALL and can_cache(x)
     index, weights = (_cached_sources if cached else _sources)(old, new, ratio, mode, align, x.dtype, x.device)
     return resampled(x, dim, index, weights)

@@ -25,10 +25,10 @@ def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
     bn_b: Tensor | None, transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:  # fmt: skip
-    """(weight, bias) of the convolution that gives what batch normalisation makes of one with conv_w and conv_b.
+    """(weight, bias) of the convolution that equals batch normalisation after a convolution with conv_w and conv_b.
 
-    bn_rm, bn_rv: the running mean and variance, bn_w and bn_b its weight and bias; a None means ones or zeros.
-    transpose: of a transposed convolution, whose channels are the second axis of the weight.
+    bn_rm, bn_rv: the running mean and variance, bn_w and bn_b its weight and bias; None means ones or zeros. transpose:
+    for a transposed convolution, whose output channels are the second axis of the weight.
 
     >>> mean, var = norch.tensor([1.0]), norch.tensor([4.0])
     >>> weight, bias = norch.nn.utils.fuse_conv_bn_weights(norch.ones(1, 1, 1, 1), None, mean, var, 0.0, None, None)
@@ -88,7 +88,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     """One linear layer that computes bn(linear(x)) in eval mode; as fuse_conv_bn_eval().
 
-    bn must have as many features as linear, or one.
+    bn must have as many features as linear, or one feature.
 
     >>> layer, norm = norch.nn.Linear(3, 2).eval(), norch.nn.BatchNorm1d(2).eval()
     >>> x = norch.ones(1, 3)

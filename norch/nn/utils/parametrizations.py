@@ -21,7 +21,7 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 
 def norms(v: Tensor, dim: int | None) -> Tensor:
-    """The norms of the slices of v along dim, with size 1 in the other axes; for None or -1 the norm of v."""
+    """The norms of the slices of v along dim, with size 1 in the other axes. dim None or -1: the norm of v."""
     if dim is None or dim == -1:
         return v.norm()
     dim = dim + v.ndim if dim < 0 else dim
@@ -82,7 +82,7 @@ def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, times: int, eps: float
 
 
 def singular_value(matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """u^H matrix v. Copies, because the next forward may update u and v before backward."""
+    """u^H matrix v. u and v are copied, because the next forward may update them before backward."""
     return u.clone().vdot(matrix.mv(v.clone()))
 
 

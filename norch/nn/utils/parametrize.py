@@ -139,7 +139,7 @@ def _new(base: type) -> Any:
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False) -> Any:
-    """Replaces module.<tensor_name>, a parameter or buffer, by parametrization(original), with the former as
+    """Replaces module.<tensor_name>, a parameter or buffer, by parametrization(original); the original is
     module.parametrizations.<tensor_name>.original. A further parametrization is applied to the result. Returns module.
 
     parametrization.right_inverse(value), if defined, computes the first original, and the new one when

@@ -1,8 +1,9 @@
 """Pruning: parameters times masks of 0 and 1, which a hook before each forward multiplies.
 
 A pruned parameter `weight` becomes the parameter weight_orig and the buffer weight_mask; module.weight is their
-product. Pruned once more, it keeps what is pruned already. Functions return the module that they prune. amount: a
-number of elements or channels, or as a float their share; TypeError and ValueError for others.
+product. If it is pruned again, elements that are pruned already stay pruned. Functions return the module that they
+prune. amount: a number of elements or channels, or as a float their fraction; TypeError and ValueError for other
+values.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ publish(globals())
 
 
 class BasePruningMethod(ABC):
-    """Base of the ways to prune, which are hooks. A subclass has compute_mask() and a PRUNING_TYPE, what compute_mask()
-    sees of a parameter that is pruned already: "unstructured", the elements that are left; "structured", the channels
+    """Base of the ways to prune, which are hooks. A subclass defines compute_mask() and PRUNING_TYPE, the part of a
+    pruned parameter that compute_mask() gets: "unstructured", the elements that are left; "structured", the channels
     along self.dim that are left; "global", everything.
 
     >>> class Negative(norch.nn.utils.prune.BasePruningMethod):
@@ -63,8 +64,8 @@ class BasePruningMethod(ABC):
     def apply(
         cls, module: Any, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prunes module.<name>, by importance_scores of its shape instead of itself where they are given. Returns the
-        hook. An error changes nothing."""
+        """Prunes module.<name>, by importance_scores of its shape unless None. Returns the hook. An error
+        changes nothing."""
         method = cls(*args, **kwargs)
         method._tensor_name = name
         tensor, hooks = getattr(module, name), list(_hooks(module, name))
@@ -87,7 +88,8 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
-        """t times the mask of it, or of importance_scores; default_mask: what is pruned already."""
+        """t times the mask for t, or for importance_scores; default_mask: zeros for elements that are pruned
+        already."""
         mask = ones_like(t) if default_mask is None else default_mask
         return t * self.compute_mask(_scores(t, importance_scores), default_mask=mask)
 
@@ -115,8 +117,8 @@ def _hooks(module: Any, name: str | None = None) -> Iterator[tuple[int, BasePrun
 
 
 class PruningContainer(BasePruningMethod):
-    """The methods that have pruned a parameter one after the other; compute_mask() applies the last of them to what the
-    others have left.
+    """The methods that have pruned a parameter one after the other; compute_mask() applies the last method to the
+    elements that the others have left.
 
     >>> layer, prune = norch.nn.Linear(4, 2), norch.nn.utils.prune
     >>> first, second = (prune.l1_unstructured(layer, "weight", amount=2) for _ in range(2))
@@ -132,7 +134,7 @@ class PruningContainer(BasePruningMethod):
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: BasePruningMethod) -> None:
-        """TypeError if it is none; ValueError if it is one for another parameter."""
+        """Adds a method: TypeError for another object, ValueError for a method for another parameter."""
         if not isinstance(method, BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method._tensor_name != self._tensor_name:
@@ -188,14 +190,14 @@ class _ByAmount(BasePruningMethod):
         self.amount: Any = amount
 
     def _count(self, size: int) -> int:
-        """How many of so many are pruned."""
+        """The number of pruned elements out of a total."""
         count = int(self.amount) if isinstance(self.amount, numbers.Integral) else round(self.amount * size)
         if count > size:
             raise ValueError(f"prune: amount {count} of {size}")
         return count
 
     def _importance(self, t: Tensor) -> Tensor:
-        """That of the elements of t, or of its channels."""
+        """The number of elements of t, or of its channels."""
         raise NotImplementedError
 
 
@@ -269,7 +271,7 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the amount channels along an axis with the least n-norms; n: what norm() takes.
+    """Prunes the amount channels along an axis with the least n-norms; n: as in norm().
 
     >>> layer = norch.nn.Linear(4, 2)
     >>> method = norch.nn.utils.prune.LnStructured.apply(layer, "weight", 1, n=2, dim=0)
@@ -287,7 +289,7 @@ class LnStructured(_Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes where mask, of the parameter's shape, is 0.
+    """Prunes the elements where mask, of the parameter's shape, is 0.
 
     >>> layer = norch.nn.Linear(2, 1)
     >>> method = norch.nn.utils.prune.CustomFromMask.apply(layer, "weight", norch.tensor([[1, 0]]))
@@ -365,7 +367,7 @@ def ln_structured(
 
 
 def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
-    """Prunes module.<name> where mask is 0.
+    """Prunes the elements of module.<name> where mask is 0.
 
     >>> layer = norch.nn.utils.prune.custom_from_mask(norch.nn.Linear(2, 1), "weight", norch.tensor([[1, 0]]))
     >>> layer.weight[0, 1].item() == 0

@@ -82,13 +82,13 @@ def _cast(name: str, kind: DType) -> Any:
 
 
 class PackedSequence(_Packed):
-    """Sequences without padding, the input of recurrent layers; pack_padded_sequence() and pack_sequence() make them.
+    """Sequences without padding, the input of recurrent layers; pack_padded_sequence() and pack_sequence() create them.
 
-    data: (sum of lengths, ...), first the first elements of all sequences, the longest sequence first, then the second
-    elements, and so on. batch_sizes: the number of sequences at each time step, on the CPU. sorted_indices: the
-    permutation that sorts the sequences by length; unsorted_indices: its inverse; both None if they were sorted. to(),
-    cpu(), cuda(), pin_memory(), double(), float(), half(), long(), int(), short(), char() and byte() convert data as
-    those of tensors do.
+    data: (sum of lengths, ...), the first elements of all sequences, from the longest sequence to the shortest, then
+    the second elements, and so on. batch_sizes: the number of sequences at each time step, on the CPU. sorted_indices:
+    the permutation that sorts the sequences by length; unsorted_indices: its inverse; both None if they were sorted.
+    to(), cpu(), cuda(), pin_memory(), double(), float(), half(), long(), int(), short(), char() and byte() convert data
+    as in Tensor.
 
     >>> norch.nn.utils.rnn.pack_sequence([norch.tensor([1, 2, 3]), norch.tensor([4, 5])])[:2]
     (tensor([1, 4, 2, 5, 3]), tensor([2, 2, 1]))
