@@ -48,7 +48,7 @@ def same_call(*names: str) -> None:
 
 
 class Batched(Tensor, BatchedBase):
-    """A tensor that represents all samples that vmap maps a function over, with the shape of one."""
+    """A tensor that represents all samples over which vmap maps a function, with the shape of one sample."""
 
     __slots__ = ()
     __torch_function__ = disabled_torch_function
@@ -160,7 +160,7 @@ def samples(x: Any, level: Level) -> Any:
     return lib.norch_expand(x, (level.size, *lib.norch_shape(x))) if x is not None else None
 
 
-# A tensor that a library call writes to is allocated in the call's shape and passed itself, not as a view: in nested
+# A tensor that a library call writes to is allocated in the call's shape and passed directly, not as a view: in nested
 # vmaps become() turns the passed tensor into a batched one, and the base of a view would not follow.
 
 

@@ -12,7 +12,7 @@ from .level import batch, innermost, is_batched_at, spread, unbatch
 
 
 class VmapInfo(NamedTuple):
-    """What a rule is told of the vmap that it runs in."""
+    """The properties of the vmap that runs a rule."""
 
     batch_size: int
     randomness: str
@@ -25,12 +25,12 @@ def level_of(args: Any) -> Level | None:
 
 
 def by_rule(rule: Any, level: Level, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The result of rule(info, in_dims, *args, **named), which gives (results, out_dims): it gets the samples of a
-    level along first axes, outside that level. What it computes is recorded."""
-    from ..func import per_leaf  # which imports this package when it is called
+    """The result of rule(info, in_dims, *args, **named), which returns (results, out_dims): it gets the samples of a
+    level along first axes, outside that level. Its operations are recorded."""
+    from ..func import per_leaf  # a lazy import, as that module imports this package
 
     tensors: list[Any] = leaves((args, named))
-    if mode.enabled:  # each sample has a gradient of its own by a tensor that they share
+    if mode.enabled:  # samples have separate gradients by a tensor that they share
         tensors = [spread(x, level) if x.requires_grad and not is_batched_at(x, level) else x for x in tensors]
     args, named = with_leaves((args, named), tensors)
     whole = [unbatch(x, 0, level) if is_batched_at(x, level) else x for x in tensors]

@@ -64,8 +64,9 @@ _CONDITIONS = {OPCODES[name] for name in ("where", "masked_scale")}  # rows whos
 
 
 def _promoted(op: int, inputs: tuple[Any, ...], elements: list[Any]) -> tuple[list[Any], int | None]:
-    """(elements in the dtype that the samples promote to, dtype): a 0-d sample weighs less in promotion, but is not 0-d
-    in the batch. The second result is the result's dtype if a wider integer sample counts by its value, else None."""
+    """(elements in the dtype that the samples promote to, dtype): a 0-d sample has less weight in promotion, but is not
+    0-d in the batch. The second result is the result's dtype if a wider integer sample counts by its value, else
+    None."""
     first = 1 if len(inputs) == 3 and op in _CONDITIONS else 0
     wanted, wide = lib.norch_result_type(inputs[first:]), lib.norch_result_type(elements[first:])
     if wide == wanted:
