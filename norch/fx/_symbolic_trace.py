@@ -1,4 +1,4 @@
-"""Tracing: runs a module or function on proxies and records the graph of what it does with them."""
+"""Tracing: runs a module or function on proxies and records the graph of the operations on them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .node import BASE_TYPES, Node, has_side_effect, map_arg, path_of
 
-norch = import_module("norch")  # code names it by its __name__, which as_torch() changes
+norch = import_module("norch")  # code refers to it by its __name__, which as_torch() changes
 
 # The operator's symbol in code for functions of the module operator.
 MAGIC = {
@@ -250,8 +250,7 @@ class Graph:
         return self._len < before
 
     def lint(self) -> None:
-        """Checks that nodes are used after they are defined, names are unique, and targets exist. RuntimeError if
-        not."""
+        """Raises RuntimeError unless nodes are used after they are defined, names are unique, and targets exist."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:

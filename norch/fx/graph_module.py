@@ -209,7 +209,7 @@ def state_of(state: Any, key: str) -> Any:
 
 
 class _CodeOnlyModule(Module):
-    """A module with the given attributes, from which unpickling restores a graph."""
+    """A module with these attributes, from which unpickling restores a graph."""
 
     def __init__(self, body: dict[str, Any]):
         super().__init__()

@@ -45,7 +45,7 @@ class Node:
 
     op        placeholder, get_attr, call_function, call_method, call_module or output
     target    the name of an argument, attribute, method or submodule, or the function
-    args, kwargs  its arguments: numbers, texts, nodes, and containers of them
+    args, kwargs  its arguments: numbers, strings, nodes, and containers of them
     users     the nodes that use its result
     meta      a dict for the program's notes
     """
@@ -179,7 +179,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str | None:
-        """Where it was traced, if the tracer recorded it."""
+        """The place where it was traced, if the tracer recorded that."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter

@@ -15,7 +15,7 @@ from .node import BASE_TYPES, Node, map_aggregate
 
 
 class TraceError(ValueError):
-    """The program needs the value of a proxy, as in an `if`."""
+    """Raised if the program needs the value of a proxy, as in an `if`."""
 
 
 class TracerBase:
@@ -81,7 +81,7 @@ class TracerBase:
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """The keys of a proxy for **obj, themselves a proxy."""
+        """The keys of a proxy for **obj, which are a proxy too."""
         return Attribute(obj, "keys")()
 
 

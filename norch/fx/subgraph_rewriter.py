@@ -53,9 +53,9 @@ def _copy_nodes(graph: Graph, new: Graph, values: dict[Node, Any]) -> None:
 def replace_pattern(
     gm: GraphModule, pattern: Callable[..., Any] | Any, replacement: Callable[..., Any] | Any
 ) -> list[Match]:
-    """Replaces each part of gm's graph that matches the graph of pattern by that of replacement. Both are functions or
-    modules with the same arguments. A part stays if a result inside it is used elsewhere. Recompiles gm and returns the
-    matches.
+    """Replaces each part of gm's graph that matches the graph of pattern by the graph of replacement. Both are
+    functions or modules with the same arguments. A part stays if a result inside it is used elsewhere. Recompiles gm
+    and returns the matches.
 
     >>> gm = norch.fx.symbolic_trace(lambda x: norch.relu(x) + 1)
     >>> _ = norch.fx.replace_pattern(gm, lambda x: norch.relu(x), lambda x: norch.sigmoid(x))
