@@ -112,13 +112,13 @@ def export(
     export_modules_as_functions: bool | Collection[Any] = False,
     autograd_inlining: bool = True,
 ) -> ONNXProgram:
-    """Writes what model(*args, **kwargs) computes as an ONNX model, to f unless it is None, and returns it.
+    """Writes the computation of model(*args, **kwargs) as an ONNX model to f, unless f is None, and returns the model.
 
     model: a Module, run in eval mode, several times if there are dynamic axes. args: its inputs, a tuple or one tensor;
     each tensor in tuples, lists and dicts is an input. Parameters and buffers keep the names of state_dict().
     opset_version: 18 (the default) to 23. dynamic_axes {name of an input: {axis: name of the size}}, or PyTorch's
-    dynamic_shapes by argument of forward(): sizes that may differ when the file is run; what the program computes from
-    x.shape stays dynamic. verify: runs the file by onnxruntime, and raises an error if the results differ.
+    dynamic_shapes by argument of forward(): sizes that may differ when the file is run; numbers that the program
+    computes from x.shape stay dynamic. verify: runs the file by onnxruntime, and raises an error if the results differ.
 
     OnnxExporterError, with the line of the program, for operations without an ONNX operator: random numbers, control
     flow that depends on values, shapes that depend on values, writes to parts of tensors; also for 2 GB of tensors and
@@ -287,8 +287,8 @@ def _paths(before: str, value: Any) -> list[str]:
 
 
 class _Makers(TorchFunctionMode):
-    """Adds tensors that the program creates, by arange() or zeros(), to the trace, which itself sees only calls with an
-    input."""
+    """Adds tensors that the program creates, by arange() or zeros(), to the trace, which otherwise sees only calls with
+    an input."""
 
     def __init__(self, trace: Trace):
         self.trace = trace

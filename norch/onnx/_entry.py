@@ -21,5 +21,5 @@ def entry(*names: str) -> Callable[[Any], Any]:
 
 
 def merged(values: Sequence[Any]) -> Any:
-    """The value if all traces have the same, else the tuple of them."""
+    """The value if all traces have the same value, else the tuple of values."""
     return values[0] if all(value == values[0] for value in values) else tuple(values)

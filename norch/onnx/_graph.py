@@ -1,8 +1,8 @@
 """Builds an ONNX graph from the library calls of several traces (_trace.py): nodes, initializers and sizes.
 
-A size that is the same in all traces is written as a number. Any other is computed in the graph from the shapes of the
-inputs, by a formula that gives it in all traces. A constant that differs between traces is rebuilt from such sizes: it
-is full of one number, a range, or a mask that depends on column - row, as zeros(), arange() and triu() give.
+A size that is the same in all traces is written as a number. Any other size is computed in the graph from the shapes of
+the inputs, by a formula that holds in all traces. A constant that differs between traces is rebuilt from such sizes: it
+is full of one number, a range, or a mask that depends on column - row, as zeros(), arange() and triu() create.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TYPES = {
     "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15, "bfloat16": 16,
 }  # fmt: skip
 LIMIT = 1 << 31  # bytes of a protobuf message
-Size = int | tuple[int, ...]  # a size, or one for each trace where they differ
+Size = int | tuple[int, ...]  # a size, or one for each trace if they differ
 
 
 class Ref:
@@ -341,8 +341,8 @@ class Graph:
         return ""
 
     def _positions(self, lines: list[Any], size: Size) -> tuple[Any, list[Any]]:
-        """(what computes positions along an axis, the positions): i, or i // d where each value is repeated d times, or
-        i % m where the values repeat with period m."""
+        """(the function that computes positions along an axis, the positions): i, or i // d where each value is
+        repeated d times, or i % m where the values repeat with period m."""
         ranges = [(line == line).cumsum() - 1 for line in lines]
         changes = [int((line != line[0]).argmax()) for line in lines]
         if all(d > 1 for d in changes):

@@ -71,8 +71,8 @@ def _pooled(g: Any, x: Any, window: Any, op: str, outputs: int, **more: Any) -> 
 
 
 def _divided(g: Any, x: Any, window: Any, op: str) -> Any:
-    """Adaptive pooling over the last two axes. If all windows have one size, a pooling node's window and strides; else
-    the name of the result, in which windows are reduced one by one and joined."""
+    """Adaptive pooling over the last two axes. Returns the window and strides of a pooling node if all windows have one
+    size; else the name of the result, in which windows are reduced one by one and joined."""
     sizes, parts = x.shape[-2:], list(window[8:])
     if any(type(number) is tuple for number in (*sizes, *parts)):
         g.refuse("divides axes of a dynamic size, for which there is no ONNX operator")
@@ -144,7 +144,7 @@ def _nll(g: Any, out: Any, x: Any, target: Any, weight: Any, count: Any, ignored
     loss = g.node(name, x, *targets, reduction=how, ignore_index=ignored)
     if how != "mean":
         return [loss]
-    ones = g.node("Clip", x, minus_one, minus_one)  # whose losses are the weights
+    ones = g.node("Clip", x, minus_one, minus_one)  # the losses of these are the weights
     return [loss, g.node(name, ones, *targets, reduction="sum", ignore_index=ignored)]
 
 

@@ -1,14 +1,14 @@
 """Records what a model computes, as one list of library calls for each of several input sizes. _graph.py reads them.
 
-Within `with Trace()` the inputs, parameters and buffers of the model are batched tensors of their own level
+Within `with Trace()` the inputs, parameters and buffers of the model are batched tensors of a separate level
 (batching/level.py). A library call that gets one goes to `Trace.notes`, which runs it on the elements and records it.
 So ONNX operators (_calls.py) are needed only for the calls that norch.vmap has rules for, a closed set; operations
-composed of them need no rule. Recordings of norch.capture would not do: their plans hold addresses, strides and sizes
-of one run, and views are not calls there.
+composed of them need no rule. Recordings of norch.capture do not suffice: their plans hold addresses, strides and sizes
+of one run, and views are not calls in them.
 
-Sizes are plain integers while the model runs. `sizes` compares runs with other dynamic sizes, and finds the formula
-that gives an integer in all of them, so what the program computes from x.shape[0] stays dynamic. Runs with different
-calls are refused.
+Sizes are plain integers while the model runs. `sizes` compares runs with other dynamic sizes, and finds the formula of
+an integer that holds in all runs, so numbers that the program computes from x.shape[0] stay dynamic. Runs with
+different calls are refused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _MAY_WRITE = {"scatter": 5, "index_put": 7}  # the argument that says whether th
 
 
 class OnnxExporterError(NotImplementedError):
-    """The model has an operation without an ONNX operator, or an option is unknown. A RuntimeError, as in PyTorch."""
+    """Raised if the model has an operation without an ONNX operator, or an option is unknown. A RuntimeError, as in
+    PyTorch."""
 
     __module__ = "norch.onnx"
 
@@ -55,7 +56,7 @@ class Cell:
 
 
 class Value:
-    """A tensor of a trace: its number, its elements, the call that made it, and for a view its path: the view calls
+    """A tensor of a trace: its number, its elements, the call that created it, and for a view its path: the view calls
     from the whole, with their further arguments."""
 
     __slots__ = ("call", "cell", "line", "name", "number", "path", "tensor", "version")
@@ -221,7 +222,8 @@ class Trace(Level):
         return x
 
     def _whole(self, root: Value, path: tuple[Any, ...], part: Value) -> Value:
-        """The whole after a part was written. The same views of an index tensor say where the elements go."""
+        """The whole after a part was written. The same views of an index tensor determine the positions of the
+        elements."""
         call = Call("positions", (root,), _line())
         shape = lib.norch_shape(root.tensor)
         numbers: Any = lib.norch_arange(root.tensor._numel, _INT64, 0.0, 1.0, 0, 1)
