@@ -1,6 +1,6 @@
 """``norch.capture`` and ``norch.compile``: record the library calls of a function and replay them without Python.
 
-captured.py traces a function: it calls the function while trace.py and C take notes (csrc/python/capture/recording.c).
+captured.py traces a function: it calls the function while trace.py and C record it (csrc/python/capture/recording.c).
 The result is a recording: a program, which is the calls and their memory (csrc/program/, listing.py), and guards, which
 are the conditions of a replay:
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from .stack import JUMPS, effect, is_method, taken_by
 
-# Methods that only write, so that a replay does not depend on what the container held.
+# Methods that only write, so that a replay does not depend on the container's earlier entries.
 WRITES = frozenset(("append", "appendleft", "extend", "extendleft", "add", "insert"))
 # Functions that read attributes whose names are not in the code.
 COMPUTES_NAMES = frozenset(
@@ -63,7 +63,7 @@ CALLED = Use("called")
 
 @dataclass
 class Read:
-    """One load of a variable. attributes: the names that follow, as in a.b.c; use: that of the last one"""
+    """One load of a variable. attributes: the names that follow, as in a.b.c; use: the use of the last one"""
 
     kind: str  # "global", "cell" or "module"
     name: str
@@ -83,7 +83,7 @@ class Reads:
     compared              names of variables and attributes compared by `is` with anything but constants
     escaping              names of functions that are loaded but not called there
     texts                 constants that may be names of attributes or variables
-    computes_names        whether it computes the names of attributes
+    computes_names        whether the code computes the names of attributes
     variables_by_text     whether texts can be names of variables
     modules_by_text       whether it computes the names of modules
     modules               constants that may be such names
@@ -108,7 +108,7 @@ class Reads:
 
 @lru_cache(maxsize=4096)
 def reads_of(code: CodeType) -> Reads:
-    """What a code object reads. Functions inside it are read when they are called."""
+    """The names that a code object reads. Functions inside it are examined when they are called."""
     reads = Reads()
     instructions = [
         instruction
@@ -208,8 +208,8 @@ def _use_of(instructions: list[Any], i: int) -> Use | None:
         return None
     at, depth = uses
     by = instructions[at]
-    # LOAD_GLOBAL may also push a NULL, to call what is read from the variable: cfg["f"](x), or cfg.get(x) for an
-    # imported cfg
+    # LOAD_GLOBAL may also push a NULL, to call the result of a read from the variable: cfg["f"](x), or cfg.get(x) for
+    # an imported cfg
     if by.opname.startswith("CALL") and depth == _popped(by) - is_method(instruction):
         return CALLED
     if by.opname == "STORE_SUBSCR" and depth == 2:
@@ -281,7 +281,7 @@ def _is_in_loop(instructions: list[Any], offset: int) -> bool:
 
 
 def _computes_name(instructions: list[Any], i: int) -> bool:
-    """Whether a load is that of getattr or hasattr called with a name that is not a constant. In Python 3.11:
+    """Whether a load is of getattr or hasattr, called with a name that is not a constant. In Python 3.11:
 
     LOAD_GLOBAL getattr, LOAD_FAST a, LOAD_CONST "k", PRECALL, CALL     a constant
     LOAD_GLOBAL getattr, LOAD_FAST a, LOAD_FAST name, PRECALL, CALL     computed
@@ -299,7 +299,7 @@ def _computes_name(instructions: list[Any], i: int) -> bool:
 
 
 def _is_constant_lookup(instructions: list[Any], i: int) -> bool:
-    """Whether a load is that of a dict of globals followed by the lookup of a constant: globals()["k"],
+    """Whether a load is of a dict of globals, followed by the lookup of a constant: globals()["k"],
     globals().get("k") or "k" in globals()."""
     after = instructions[i + 1 :]
     while after and after[0].opname in ("PUSH_NULL", "PRECALL", "CALL", "CALL_FUNCTION"):

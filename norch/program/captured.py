@@ -97,12 +97,12 @@ def capture(
     The first call runs normally, the next two are recorded. If both recordings have the same library calls, later calls
     replay them. A recording fits arguments of the same structure with tensors of the same shapes, strides and dtypes
     and equal other values, under the same module modes, grad mode, default dtype and autocast. Other calls get a new
-    recording. Python's own effects, such as count += 1, happen only in the first three calls.
+    recording. Effects in Python, such as count += 1, happen only in the first three calls.
 
     strict   what cannot be recorded raises CaptureError with file and line: reading elements (item(), print(x),
              if x > 0) and shapes that depend on elements (nonzero(), x[mask]). False: warns, and calls function
              normally from then on
-    copy     False: results are the recording's own tensors, which the next replay overwrites
+    copy     False: results are tensors of the recording, which the next replay overwrites
     limit    the number of recordings to keep, the last used ones; ValueError if it is less than 1
     fuse     whether chains of pointwise operations run tile by tile (on CUDA: in one kernel)
 

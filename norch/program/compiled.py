@@ -38,9 +38,9 @@ def compile(  # PyTorch's name
     """Returns model, a module or function, whose forward and backward passes are recorded once and then replayed, as by
     norch.capture. The signature is torch.compile's. Results and gradients are bit for bit those of model.
 
-    The first three calls with arguments of the same shapes, dtypes and values run normally. What cannot be recorded
-    (docs/capture.md) runs normally from then on, with a warning that gives the reason, or with fullgraph raises
-    CaptureError. A module becomes an OptimizedModule. Without model, returns a decorator.
+    The first three calls with arguments of the same shapes, dtypes and values run normally. Code that cannot be
+    recorded (docs/capture.md) runs normally from then on, with a warning that gives the reason, or with fullgraph
+    raises CaptureError. A module becomes an OptimizedModule. Without model, returns a decorator.
 
     dynamic, mode, options and name have no effect: each shape has its own recording, up to recompile_limit, by default
     8. backend="eager" and disable switch recording off. ArgumentError for another backend or mode, RuntimeError for
@@ -201,15 +201,15 @@ class CompiledFunction(CapturedFunction):
         return out
 
     def _leave(self, kind: Any, why: str) -> None:
-        """Makes calls of this kind run in Python from here on, unless fullgraph: where a replay would have to be
-        followed by a call of the function, the function's own graph serves."""
+        """Makes calls of this kind run in Python from here on, unless fullgraph: if a call of the function would have
+        to follow a replay, the function's own graph is used."""
         if not self.strict and kind not in self._eager:
             self._refused(why, None, kind)
             self._forget([p for p in self._programs + self._candidates if p.joint and p.in_tree == kind[0]])
 
     def _widen(self, in_tree: Any, outputs: set[int]) -> set[int]:
-        """Records for which results gradients were requested; returns all such so far. Recordings without them are
-        dropped."""
+        """Records for which results gradients were requested; returns all such results so far. Recordings without them
+        are dropped."""
         wanted = self._wanted.setdefault(in_tree, set())
         if not outputs <= wanted:
             wanted |= outputs

@@ -3,7 +3,7 @@
     (container, ITEM, key, value)     container[key] of a dict, list or cell is value; without value: it is absent
     (container, SIZE, size)           it has this many entries
     (dict, KEYS, None, keys)          it has these keys in this order
-    (object, FIELD, offset, value)    the pointer at that offset, such as a slot
+    (object, FIELD, offset, value)    the pointer at this offset, such as a slot
     (callable, CALL, 0)               it returns True
     (callable, CALL, offset, class)   it returns True; it is not called again until the class changes its version,
                                       which is at that offset
@@ -28,7 +28,7 @@ absent: Any = object()  # the value of an absent key
 
 
 class Unchanged:
-    """A guard in Python: take(value) returns the same as before, or raises an exception of the same class."""
+    """A guard in Python: take(value) returns the same result as before, or raises an exception of the same class."""
 
     __slots__ = ("before", "take", "value")
 
@@ -134,7 +134,7 @@ def guard_of_bases(cls: type) -> Row:
 
 
 def guard_of_dict(x: Any, attributes: dict[str, Any]) -> Row:
-    """A guard that the dict of an object was not replaced, as by c.__dict__ = {}."""
+    """A guard that the dict of an object was not replaced, for example by c.__dict__ = {}."""
     offset = offset_of_dict(x, attributes)
     if offset is None:
         return Unchanged(lambda x: (dict_of(x),), x), CALL, 0

@@ -1,4 +1,4 @@
-"""Guards of what containers hold: lists, dicts, arrays and the like. The base of Guards (guards.py)."""
+"""Guards of the entries of containers: lists, dicts, arrays and the like. The base of Guards (guards.py)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _objects_of(x: Any) -> Iterator[Any]:
 
 
 class Refused(Exception):
-    """A value cannot be compared; place: where it is read."""
+    """Raised for a value that cannot be compared; place: where it is read."""
 
     def __init__(self, text: str, place: Place | None):
         super().__init__(text)
@@ -99,7 +99,7 @@ class Containers:
         return check.before
 
     def _contents(self, x: Any, base: type, place: Place | None) -> None:
-        """Guards what a container holds, and visits it. base: its class, or the class in C that it inherits from."""
+        """Guards and visits the entries of a container. base: its class, or the class in C that it inherits from."""
         if base in (object, SimpleNamespace, cached_property):
             return
         if base is partial:
@@ -117,7 +117,7 @@ class Containers:
         elif issubclass(base, dict):
             keys = tuple(dict.__iter__(x))
             self._row(place, x, KEYS, None, keys)
-            if base is OrderedDict and len(keys) > 1:  # its order is its own
+            if base is OrderedDict and len(keys) > 1:  # its order is not guarded
                 self._unchanged(lambda x: tuple(OrderedDict.__iter__(x)), x, place)
             for key in keys:
                 value = dict.__getitem__(x, key)
@@ -179,9 +179,9 @@ class Containers:
             )
 
     def _held(self, x: Any, base: type, place: Place | None) -> None:
-        """Visits what an immutable object holds."""
+        """Visits the values in an immutable object."""
         held = gc.get_referents(x)
-        if base.__module__ == "datetime":  # gc does not see what times hold
+        if base.__module__ == "datetime":  # gc does not see the values in times
             held = [base.__dict__["tzinfo"].__get__(x)] if "tzinfo" in base.__dict__ else []
         for value in held:
             if value is not type(x):
@@ -212,7 +212,8 @@ class Containers:
         raise NotImplementedError
 
     def _file(self, x: Any, place: Place | None) -> None:
-        """Files in memory are compared. Files that are only written to and the process's own are not read."""
+        """Files in memory are compared. Files that are only written to, and standard files of the process, are not
+        read."""
         self._fields_in_c(x, type(x), place)
         if x in (sys.stdin, sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__) or x.closed or not x.readable():
             return

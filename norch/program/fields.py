@@ -30,7 +30,7 @@ def offset_of(slot: MemberDescriptorType) -> int:
 
 
 def offset_of_dict(x: Any, attributes: dict[str, Any]) -> int | None:
-    """The offset of the pointer to an object's dict; None if it has no fixed one."""
+    """The offset of the pointer to an object's dict; None if it has no fixed offset."""
     offset = -3 * _WORD if type(x).__flags__ & _MANAGED_DICT else type(x).__dictoffset__
     return offset if offset and _word(x, offset) == id(attributes) else None
 

@@ -2,9 +2,9 @@
 
 Code is classified by its file:
 
-    trusted  norch's own, NumPy's, and modules that only report: what it reads is not examined
+    trusted  code of norch, of NumPy, and of modules that only report: its reads are not examined
     layers   norch's modules, schedules and other objects that programs hold: reads attributes of the same names
-    library  Python's own: like trusted if norch or trusted code calls it, else like user
+    library  Python's library: like trusted if norch or trusted code calls it, else like user
     user     everything else
 """
 
@@ -113,7 +113,7 @@ class Frames:
     loggers   those that the code calls or looks up
     warns     whether a warning is given; reads_exception: whether the code asks for the exception that the
               function's caller handles
-    settings  {what was called, and with what: function of norch that returned a number or text, with its arguments}
+    settings  {the function and its arguments: function of norch that returned a number or text, with its arguments}
     refusal   (text, file, line) of the first call that cannot be repeated, or None
     """
 
@@ -122,17 +122,17 @@ class Frames:
         self.called_from: dict[int, tuple[str, int]] = {}
         self.refusal: tuple[str, str, int] | None = None
         self.settings: dict[Any, Any] = {}
-        self._constants: dict[int, tuple[Any, ...]] = {}  # {id of a frame: what a function of norch was called with}
+        self._constants: dict[int, tuple[Any, ...]] = {}  # {id of a frame: the arguments of a function of norch}
         self.loggers: set[Any] = set()
         self.warns = self.reads_exception = False
         self._handled: Any = None
         self._before: Any = None
         self._tensors: set[tuple[int, str]] = set()  # code and local variables that were plain tensors
-        self._not_tensors: set[tuple[int, str]] = set()  # those that were something else
+        self._not_tensors: set[tuple[int, str]] = set()  # code and local variables that were something else
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """A context in which the code of this thread is noted."""
+        """A context that records the code that this thread runs."""
         before = self._before = sys.getprofile()
         self._handled = sys.exc_info()[1]
         sys.setprofile(self._note)
@@ -212,14 +212,15 @@ class Frames:
                     (self._tensors if is_tensor else self._not_tensors).add((id(code), name))
 
     def attributes_of_locals(self, code: CodeType) -> Iterator[tuple[bool, bool, str, int]]:
-        """(whether of tensors, whether of others, name, line) of attributes that are read from local variables."""
+        """(whether of tensors, whether of other values, name, line) of attributes that are read from local
+        variables."""
         for local, attributes in reads_of(code).of_locals.items():
             key = (id(code), local)
             for name, line in attributes.items():
                 yield key in self._tensors, key in self._not_tensors, name, line
 
     def place_of(self, code: CodeType, line: int) -> tuple[str, int]:
-        """Where code reads something; for Python's library, the user's line that called it."""
+        """The place where code reads something; for Python's library, the user's line that called it."""
         return self.called_from.get(id(code), (code.co_filename, line))
 
     def _note_constants(self, frame: Any, code: CodeType) -> None:
@@ -322,7 +323,7 @@ def _may_not_wait(function: Any, frame: Any) -> bool:
 
 
 def what_is_read(function: Any) -> str | None:
-    """What a builtin function reads that no guard can compare, or None."""
+    """A value that a builtin function reads and no guard can compare, or None."""
     owner, name = getattr(function, "__self__", None), function.__name__
     if is_a(owner, ModuleType) or owner is None:
         module = owner.__name__ if owner is not None else str(getattr(function, "__module__", ""))

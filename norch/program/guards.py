@@ -130,7 +130,7 @@ class Guards(Walk):
                 self._reach(called, place_of_function(called) or place)
 
     def _check_argument(self, x: Any, is_joint: bool) -> None:
-        """Refuses reads of a tensor that may be another one in each call."""
+        """Refuses reads of a tensor that may be a different tensor in each call."""
         if "grad" in self.names and x._grad is not None and (is_joint or not x.requires_grad):
             raise Refused("it reads .grad of an argument", self._place_of_name("grad"))
         read = [name for name in x.__dict__ if self.reads_optional_attributes or name in self.names]
@@ -175,7 +175,7 @@ class Guards(Walk):
                 if kind in _OF_SETTINGS:  # norch itself sets it
                     continue
                 self._item(variables, read.name, value, place)
-                if getattr(kind, "is_compared", False):  # a dict of norch's that programs add functions to
+                if getattr(kind, "is_compared", False):  # programs add functions to this dict of norch
                     functions = self._unchanged(lambda registry: tuple(registry.values()), value, place)
                     for function in filter(is_defined_by_user, functions):
                         self._reach(function, place)

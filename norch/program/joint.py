@@ -4,8 +4,8 @@ A function whose results require grad is recorded in two parts: the calls of the
 when backward() first reaches it. TracedNode is the node of the recorded call; it walks the graph that the function
 made. ReplayedNode is the node of a replayed call; it keeps the arguments, and the memory through which the forward part
 passes values to the backward part. If these do not suffice (for a second derivative, a second backward pass, or
-gradients of other results than before), it calls the function again, as a checkpoint does, or raises if that would give
-another result.
+gradients of other results than before), it calls the function again, as a checkpoint does, or raises if the result
+would differ.
 
 The node has an edge for each gradient that the function's own graph would pass to an earlier node, in the same order
 (region()), so that gradients are accumulated and hooks called as in eager execution. If that does not suffice, the node
@@ -53,8 +53,8 @@ _KEEP = "do so before that changes, or call the function without compile"
 
 
 class _Result(Output):
-    """The Output of a result from which another result was computed. That one's gradients do not pass through this
-    node, so hooks and walks to it use the function's own node."""
+    """The Output of a result from which another result was computed. The gradients of the other result do not pass
+    through this node, so hooks and walks to it use the function's own node."""
 
     __slots__ = ()
 
@@ -65,10 +65,10 @@ class _Result(Output):
 
 
 class TracedFunction:
-    """A function and what its trace found; shared by the traced call's node and the nodes of its replays.
+    """A function and the results of its trace, which the nodes of the traced call and of its replays share.
 
     in_tree     the structure of the arguments (tree.py)
-    widen       called with results whose gradients are wanted; returns all such so far
+    widen       called with results whose gradients are wanted; returns all such results so far
     leave       called with a reason if its calls should not be recorded
     outputs     positions of results that get gradients; metas: meta tensors of these and of `needed`
     inner       those of them from which others were computed
@@ -109,8 +109,8 @@ class TracedFunction:
         self, recording: Any, leaves: tuple[Any, ...], results: list[Any], edges: list[Any], start: int, finish: Any
     ) -> list[Any] | str | None:
         """The results of the traced call, with a TracedNode in place of their graph; a text if that is not possible,
-        None if there is no graph. edges: those of the arguments before the call; start: the sequence number at that
-        time."""
+        None if there is no graph. edges: the edges of the arguments before the call; start: the sequence number
+        then."""
         nodes = [gradient_edge(x) for x in results]
         inside, leading = region([node for node in nodes if node is not None], start)
         if not inside:
@@ -273,7 +273,7 @@ def _restored(written: tuple[Any, ...], before: list[tuple[Any, Any]]) -> Iterat
             for x, value, version in kept:
                 if version_counter_of(x)[0] == version:
                     continue
-                if x.equal(value):  # the value that was saved is that of the call
+                if x.equal(value):  # the saved value is the value at the call
                     version_counter_of(x)[0] = version
                 else:
                     x.copy_(value)
@@ -281,7 +281,8 @@ def _restored(written: tuple[Any, ...], before: list[tuple[Any, Any]]) -> Iterat
 
 class _CallNode(Node):
     """The node of a call. leaves: its flat arguments; generators: the positions of the random generators before it;
-    arrived: the outputs with gradients in the last pass; left: those whose graphs no pass has freed, None for all."""
+    arrived: the outputs with gradients in the last pass; left: the outputs whose graphs no pass has freed, None for
+    all."""
 
     __slots__ = ("arrived", "generators", "leaves", "left")
     is_whole = True
@@ -384,7 +385,7 @@ class TracedNode(_CallNode):
             if resumed:
                 lib.norch_record_suspend(self.recording)
             resumed, roots = False, [(gradient_edge(self.outs[i]), grad) for i, grad in arrived.items()]
-            gradients = walk_apart(self.edges, roots, True, False, self.sources)  # what was asked for may have one
+            gradients = walk_apart(self.edges, roots, True, False, self.sources)  # a requested result may have one
         finally:
             here.trace = outer
             if resumed:
@@ -427,7 +428,7 @@ class TracedNode(_CallNode):
             outs[i] = lib.norch_alias(outs[i])
         self.traced.copy_twins(outs)
         if finish is not None:
-            before, mode.enabled = mode.enabled, True  # as when the function was called
+            before, mode.enabled = mode.enabled, True  # as at the function's call
             try:
                 finish(self, outs)
             finally:
@@ -533,7 +534,7 @@ class _FreshGradients(ReplayedNode):
 
 
 class JointReplay:
-    """What replays of a two-part recording do besides its calls.
+    """The steps of replays of a two-part recording besides its calls.
 
     differentiated  as in TracedNode
     needed     positions of results that gradients read

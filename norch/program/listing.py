@@ -139,8 +139,8 @@ class Program:
         return rows
 
     def draw(self, path: str | os.PathLike[str]) -> None:
-        """Draws the calls, with an arrow from each to those that read its result. Graphviz (``dot``) writes any format
-        that the file's name ends with; without it, .svg only.
+        """Draws the calls, with an arrow from each to the calls that read its result. Graphviz (``dot``) writes any
+        format that the file's name ends with; without it, .svg only.
 
         >>> import os, tempfile
         >>> double = norch.compile(lambda x: x * 2 + 1)
@@ -163,7 +163,7 @@ class Program:
         return {"temporary": temporary, "kept": kept, "constant": constant, "eager": eager}
 
     def timed(self, seconds: tuple[float, ...]) -> str:
-        """The calls with the time of each in a replay and its share of the total; a chain's is shown at its first
+        """The calls with the time of each in a replay and its share of the total; the time of a chain is at its first
         call."""
         total, rows = sum(seconds), []
         for took, row in zip(seconds, self._rows(), strict=True):

@@ -9,8 +9,8 @@ from .compiled import compile as compiled
 
 
 def compile(self: Module, *args: Any, **kwargs: Any) -> None:  # PyTorch's name
-    """Makes calls of the module go through norch.compile with these options. Hooks of the module itself are called
-    around it. state_dict() does not change.
+    """Makes calls of the module go through norch.compile with these options. Hooks of the module are called around
+    them. state_dict() does not change.
 
     >>> model = norch.nn.Linear(2, 1)
     >>> model.compile()

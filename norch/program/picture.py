@@ -1,4 +1,4 @@
-"""Draws a recording: its calls, with arrows from each to those that read its result."""
+"""Draws a recording: its calls, with arrows from each to the calls that read its result."""
 
 from __future__ import annotations
 

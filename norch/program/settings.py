@@ -1,5 +1,5 @@
-"""Process settings that code in C reads besides its arguments. Those of decimal and NumPy are compared if a recorded
-function reaches a value that may read them. PyTorch's tensors are refused."""
+"""Process settings that code in C reads besides its arguments. The settings of decimal and NumPy are compared if a
+recorded function reaches a value that may read them. PyTorch's tensors are refused."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _EFFECTS = {
     "STORE_FAST_LOAD_FAST": (1, 1),
     "STORE_FAST_STORE_FAST": (2, 0),
 }
-# {instruction: values popped besides those that its argument counts}; it pushes one.
+# {instruction: values popped besides the values that its argument counts}; it pushes one value.
 _COUNTED = {
     "CALL": 2, "CALL_KW": 3, "CALL_FUNCTION": 1, "CALL_METHOD": 2, "CALL_FUNCTION_KW": 2,
     "BUILD_TUPLE": 0, "BUILD_LIST": 0, "BUILD_SLICE": 0, "BUILD_STRING": 0,

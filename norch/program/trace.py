@@ -156,7 +156,7 @@ class Trace:
     # ---- guards ----------------------------------------------------------------------------------------------------
 
     def add_guards(self, recording: Any, function: Any, leaves: tuple[Any, ...]) -> str | None:
-        """Guards everything that Python read. Returns a text if some of it cannot be compared."""
+        """Guards everything that Python read. Returns a text if a value cannot be compared."""
         for name, value in vars(devices).items():
             self.guard(vars(devices), name, value)
         return self._add_guards(self.guards, recording, function, leaves)
@@ -210,7 +210,7 @@ class Trace:
     def compare(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
         """Compares this run with earlier ones with such arguments. Records in self.changes the recordings that fitted
         before it and no longer do: the function changes what it reads. Replacing a tensor by a new one like it is no
-        such change if both runs make the same calls, because then none of them reads the old tensor."""
+        such change if both runs make the same calls, because then no call reads the old tensor."""
         self.candidates = candidates
         self._note_stores(recording, candidates, leaves, results)
         for program in candidates:
@@ -240,7 +240,7 @@ class Trace:
 
     def _note_stores(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
         """Notes the values that the function stored: new tensors, and other values that differ from the previous run. A
-        value that both runs left may be older than the function; then it becomes a condition."""
+        value that both runs left may be older than the function; if so, it becomes a condition."""
         earlier = candidates[-1].trace.written if candidates else []
         before = {where: one for w in earlier for where, one in w.before.items()}
         left = {where: value for w in self.written for where, value in w.places()}

@@ -40,7 +40,7 @@ _PLAIN = (type(None), bool, int, float, str, bytes, Size, Device, DType)
 
 
 def has_objects(description: Any) -> bool:
-    """Whether a description has values other than numbers and texts, which may change like leaves."""
+    """Whether a description has values other than numbers and strings, which may change like leaves."""
     if description is LEAF:
         return False
     kind, *rest = description

@@ -38,7 +38,7 @@ STANDARD = os.path.dirname(os.__file__) + os.sep
 LAYERS_FILES = tuple(
     PACKAGE + one.replace("/", os.sep) for one in "nn/ amp/ distributions/ utils/ optim/lr_ optim/sched".split()
 )
-# They report, or make types and imports; what they read does not affect results.
+# They report, or create types and imports; their reads do not affect results.
 REPORTING_FILES = tuple(
     STANDARD + one.replace("/", os.sep)
     for one in (
@@ -89,7 +89,7 @@ INERT_TYPES = {
     "zoneinfo": ("ZoneInfo",),
     "_thread": ("lock", "RLock"),  # lock.locked() is refused
     "operator": ("itemgetter", "attrgetter", "methodcaller"),
-    "_json": ("Scanner", "Encoder"),  # their functions in Python are the program's own code
+    "_json": ("Scanner", "Encoder"),  # their functions in Python are code of the program
     "_abc": ("_abc_data",),  # register() is guarded by abc.get_cache_token()
     "functools": ("_lru_list_elem",),
     "_collections": ("_tuplegetter",),

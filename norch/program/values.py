@@ -1,4 +1,4 @@
-"""Properties of single values, for guards.py: where one was defined, how code uses it."""
+"""Properties of single values, for guards.py: where a value was defined, how code uses it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ASSIGNED = (dict, defaultdict, OrderedDict, list)
 
 
 def is_only_counted(value: Any, uses: Iterable[Use]) -> bool:
-    """Whether value is only replaced by itself plus something."""
+    """Whether code only increments value."""
     counted = all(use.kind == "counted" and use.key is None for use in uses)
     return counted and value is not absent and is_only_used(value, uses)
 
@@ -80,14 +80,14 @@ def _has_name_of_library(module: Any) -> bool:
 
 
 def is_module_of_library(module: ModuleType) -> bool:
-    """Whether a module is norch's, NumPy's or Python's own, and not one of the program's with such a name."""
+    """Whether a module belongs to norch, NumPy or Python, and is not a module of the program with such a name."""
     name = ModuleType.__getattribute__(module, "__dict__").get("__name__")
     return _has_name_of_library(name) and _has_file_of_library(module)
 
 
 def is_class_of_library(cls: type) -> bool:
-    """Whether a class is defined in such a module. Classes in C name theirs. A class statement may claim any module, so
-    the module must contain the class, or the first method must come from a library's file."""
+    """Whether a class is defined in such a module. Classes in C name their module. A class statement may claim any
+    module, so the module must contain the class, or the first method must come from a library's file."""
     name = type.__getattribute__(cls, "__module__")
     if is_own(str(name)) or not is_made_by_class_statement(cls):
         return _has_name_of_library(name)
@@ -112,7 +112,7 @@ def is_inert(cls: type) -> bool:
 
 
 def is_defined_by_user(value: Any) -> bool:
-    """Whether a value in a module or class of a library was put there by the program."""
+    """Whether the program has put a value into a module or class of a library."""
     function = value.fget if type(value) is property else getattr(value, "__func__", value)
     if type(function) is FunctionType:
         return kind_of(function.__code__.co_filename) == USER

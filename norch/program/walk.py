@@ -221,7 +221,7 @@ class Walk(Settings):
             self._reach(value, place)
 
     def _follow(self, value: Any, read: Read, place: Place) -> None:
-        """Visits what a.b.c reads: of modules only that attribute, of other objects everything that can be read."""
+        """Visits the values that a.b.c reads: of modules only that attribute, of other objects every readable value."""
         use = read.use
         if is_a(value, Handle):
             self._of_tensors.update(read.attributes[:1])
@@ -251,7 +251,7 @@ class Walk(Settings):
     def _guard_function(self, function: FunctionType, place: Place | None) -> None:
         code = function.__code__
         if kind_of(code.co_filename) < LIBRARY:
-            self._reach(getattr(function, "__wrapped__", None), place)  # one of norch's decorators
+            self._reach(getattr(function, "__wrapped__", None), place)  # a decorator of norch
             return
         self._attributes(function, function.__dict__, place, everything=True)
         self._about(function, NAMES_OF_FUNCTION, place)
@@ -325,8 +325,8 @@ class Walk(Settings):
         self._guard_class(type(x), place)
 
     def _guard_class(self, cls: type, place: Place | None) -> None:
-        """Guards what is read of a class, as itself or through its instances. While the class has the version of
-        the last replay, it is one comparison."""
+        """Guards the attributes that are read of a class, directly or through its instances. While the class has the
+        version of the last replay, it is one comparison."""
         if (id(cls), True) in self._seen:
             return
         self._seen[id(cls), True] = cls
@@ -355,7 +355,7 @@ class Walk(Settings):
             self._reach(meta, place)
 
     def _definitions(self, attributes: dict[str, Any], place: Place | None) -> None:
-        """Guards a class of norch's or of Python's library against attributes that a program puts there."""
+        """Guards a class of norch or of Python's library against attributes that a program adds."""
         self._unchanged(lambda attributes: (*attributes, *map(untraced, attributes.values())), attributes, place)
         for name, value in list(attributes.items()):
             if is_defined_by_user(value) and (
@@ -375,7 +375,7 @@ class Walk(Settings):
     def _note_written(
         self, container: Any, key: Any, name: str, value: Any, uses: Collection[Use | None], place: Place | None
     ) -> bool:
-        """Whether a value is only incremented, and so not guarded. Notes what the function writes to."""
+        """Whether a value is only incremented, and so not guarded. Records the writes of the function."""
         known_uses = [use for use in uses if use is not None and use != CALLED]
         if len(known_uses) < len(uses) or not is_only_used(value, known_uses):
             return False
@@ -469,7 +469,8 @@ class Walk(Settings):
                 self.written.append(Written(attributes, name, name, self._stored[name], owner=cls))
 
     def guard_layer(self, module: Module) -> None:
-        """Visits what is read from a module's attributes; Trace guards its parameters, buffers, children and hooks."""
+        """Visits the attributes that are read from a module; Trace guards its parameters, buffers, children and
+        hooks."""
         self._guard_class(type(module), None)
         self._row(None, module, FIELD, CLASS, type(module))
         if not _OF_PARAMETERS.isdisjoint(self.names):

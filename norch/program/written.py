@@ -1,5 +1,5 @@
-"""What a recorded function writes to without reading it. Replays do not repeat these writes, except for tensors, which
-Stores stores again."""
+"""The values that a recorded function writes to without reading them. Replays do not repeat these writes, except for
+tensors, which Stores stores again."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Written:
         return [x for entry in self._entries().values() for x in tensors_in(entry)]
 
     def places(self) -> Iterator[tuple[Where, Any]]:
-        """Where the function may have stored a value, and the value."""
+        """A place where the function may have stored a value, and the value."""
         value = self._found()
         if self.use is None:
             yield Where(self._container, self._key, self.owner), value
@@ -82,7 +82,7 @@ class Written:
             yield from ((Where(value, i), entry) for i, entry in enumerate(list.__iter__(value)))
 
     def replaced(self) -> list[Any]:
-        """The tensors in it that replaced similar ones."""
+        """The tensors in it that replaced similar tensors."""
         return [
             x
             for key, x in self._entries().items()
@@ -125,9 +125,9 @@ class Where:
 
 
 class Stores:
-    """What the function stores: new tensors, structures with such, and arguments or views of them.
+    """The values that the function stores: new tensors, structures with new tensors, and arguments or views of them.
 
-    recorded  the recording's tensors whose memory holds what is stored
+    recorded  the recording's tensors whose memory holds the stored values
     """
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class Stores:
 
 
 class Source:
-    """Where a stored tensor comes from: a result; an argument or a view of it; a copy of x, which the recording writes;
+    """The origin of a stored tensor: a result; an argument or a view of it; a copy of x, which the recording writes;
     or x itself, which is older.
     """
 
@@ -189,7 +189,7 @@ def _view_of(x: Any, shape: Any, strides: Any, shift: int) -> Any:
 
 
 def _copied(x: Any, copies: dict[Any, Any]) -> Any:
-    """A copy of x with its strides, history and gradient. copies: those made so far, {id of a tensor: its copy} and
+    """A copy of x with its strides, history and gradient. copies: the copies so far, {id of a tensor: its copy} and
     {address and dtype of memory: its copy}; tensors that share memory share the copy."""
     if (duplicate := copies.get(id(x))) is not None:
         return duplicate
@@ -231,7 +231,7 @@ def tensors_in(value: Any) -> list[Any]:
 
 
 def is_tree(value: Any) -> bool:
-    """Whether a value is a tensor, or a list, tuple or dict of such and numbers."""
+    """Whether a value is a tensor, or a list, tuple or dict of tensors and numbers."""
     return not has_objects(flatten(value, [], is_tensor))
 
 
