@@ -9,7 +9,7 @@ from ..autograd.node import Node
 from ..autograd.record import gradient_edge
 from ..autograd.transpose import walking
 from ..dtype import int64
-from ..ops.index import embedding_rows
+from ..ops.embedding import embedding_rows
 from ..tensor import Tensor
 from .coo import unchecked
 

@@ -1,4 +1,4 @@
-"""embedding() and one_hot() of nn.functional. The lookup is one recorded operation, ops.index.embedding_rows."""
+"""embedding() and one_hot() of nn.functional. The lookup is one recorded operation, ops.embedding.embedding_rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...ops._entry import rename_errors
 from ...ops._operand import tensor_of
-from ...ops.index import embedding_rows
+from ...ops.embedding import embedding_rows
 from ...ops.norm import vector_norm
 from ...tensor import Tensor
 
