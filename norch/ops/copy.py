@@ -203,14 +203,23 @@ def _write_number(x: Any, number: Tensor, name: str) -> None:
     try:
         lib.norch_copy(x, number)
     except Error as error:
-        places = x
-        for axis, step in enumerate(x.stride()):
-            if step == 0 and x.shape[axis] > 1:
-                places = lib.norch_slice(places, axis, 0, 1, 1)
-        if places is x:
+        shared = shared_axes(x)
+        if not shared:
             rename_error(error, name)
             raise
-        lib.norch_copy(places, number)
+        lib.norch_copy(once_along(x, shared), number)
+
+
+def shared_axes(x: Any) -> list[int]:
+    """The axes along which an expanded tensor has several elements in one place."""
+    return [axis for axis, step in enumerate(x.stride()) if step == 0 and x.shape[axis] > 1]
+
+
+def once_along(x: Any, axes: Sequence[int]) -> Tensor:
+    """The first elements of x along these axes, without history."""
+    for axis in axes:
+        x = lib.norch_slice(x, axis, 0, 1, 1)
+    return x
 
 
 @takes_out

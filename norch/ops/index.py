@@ -24,7 +24,7 @@ from ._arguments import named_function
 from ._autocast import in_autocast, policy
 from ._checks import on_one_device
 from ._operand import as_operand, kernel_operand
-from .copy import cast, check_scalar, clone_for, copy_, to
+from .copy import cast, check_scalar, clone_for, copy_, once_along, shared_axes, to
 from .create import arange
 from .op import OPCODES, method
 from .pointwise import where
@@ -172,9 +172,16 @@ def index_write(x: Tensor, index: AdvancedIndex, values: Tensor, kind: int = PUT
         lib.norch_mask_put(x, index.mask, values)
         finish_write(x, node)
         return x
-    out = lib.norch_index_put(
-        x, kind, index.on_device_of(x, kind), index.axes, index.named, index.lead, values, in_place
-    )
+    indices = index.on_device_of(x, kind)
+    try:
+        out = lib.norch_index_put(x, kind, indices, index.axes, index.named, index.lead, values, in_place)
+    except Error:
+        is_number = values._numel == 1 and values._dtype == x._dtype
+        if not in_place or not is_number or kind not in (PUT, _FILL) or not shared_axes(x):
+            raise
+        written = x.new_zeros(x.shape, dtype=bool_)
+        index_write(written, index, values.new_ones(values.shape, dtype=bool_), kind)
+        return masked_fill_(x, written, values.reshape(()))
     return result_of_write(out, node, in_place)
 
 
@@ -451,10 +458,25 @@ def masked_fill_(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
     try:
         lib.norch_ternary_into(x, OPCODES["where"], mask, value, x)
     except Error as error:
-        rename_error(error, "masked_fill_")
-        raise
+        if not _fill_shared(x, mask, value):
+            rename_error(error, "masked_fill_")
+            raise
     finish_write(x, node)
     return x
+
+
+def _fill_shared(x: Any, mask: Any, value: Any) -> bool:
+    """masked_fill_() of an expanded tensor, which has several elements in one place: the value is written if the mask
+    is True for one of them. False if x is no such tensor, or the mask does not fit."""
+    shared = shared_axes(x)
+    if not shared or mask.ndim > x.ndim or any(m not in (1, n) for m, n in zip(mask.shape[::-1], x.shape[::-1])):
+        return False
+    for axis in shared:
+        if x.ndim - axis <= mask.ndim:
+            mask = mask.any(axis - x.ndim, True)
+    places = once_along(x, shared)
+    lib.norch_ternary_into(places, OPCODES["where"], mask, value, places)
+    return True
 
 
 _MaskedFill = write_derivative(

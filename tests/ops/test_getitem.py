@@ -499,7 +499,7 @@ def test_wrong_values() -> None:
         with pytest.raises(TypeError):
             x[0] = value
     with pytest.raises(norch.ArgumentError, match="expanded"):
-        norch.zeros(1).expand(3)[[0]] = 1
+        norch.zeros(1).expand(3)[[0, 1]] = norch.ones(2)
     assert_close(x, np.zeros((2, 3), np.float32))
     with pytest.raises(norch.DTypeError):
         x.index_put_((norch.tensor([0]),), norch.tensor([1]))

@@ -565,22 +565,3 @@ def test_values_that_were_replaced_have_the_gradient_0() -> None:
         write(y, z)
         (y.sum() + z.sum()).backward()
         assert x.grad.tolist() == [0, 0] and z.grad[0].item() in (1, 2)
-
-
-def test_numbers_fill_expanded_tensors(torch: Any) -> None:
-    for lib in (norch, torch):
-        row = lib.tensor([[1.0], [2.0]])
-        wide, windows = row.expand(3, 2, 4), lib.arange(5.0).unfold(0, 3, 1)
-        assert wide[:, 1].fill_(7) is not None and row.tolist() == [[1], [7]]
-        assert wide.zero_() is wide and row.tolist() == [[0], [0]]
-        windows[1:].fill_(9)
-        assert windows.tolist() == [[0, 9, 9], [9, 9, 9], [9, 9, 9]]
-        version = row._version
-        wide.fill_(1)
-        assert row._version > version
-    with pytest.raises(norch.ArgumentError, match="copy_: an expanded tensor"):
-        wide = norch.zeros(1).expand(3)
-        wide.copy_(norch.arange(3.0))
-    base = norch.ones(1, requires_grad=True) * 2
-    with pytest.raises(norch.Error, match="overlapping elements has no defined gradient"):
-        base.expand(3).zero_()
