@@ -1,5 +1,5 @@
 /* conv_mma: correlations on tensor cores (mma.cuh): of float32, each number as a sum of two that they multiply exactly;
- * of float16 and bfloat16, two channels as one word, which in fragments takes the place of a number of float32.
+ * of float16 and bfloat16, two channels as one word, which replaces a number of float32 in fragments.
  *
  *                      32 rows a round                  a block: BM channels x BN positions, 4 warps, 2 or 3
  *                 +------- BN positions -------+        stages: while a round is multiplied, the next are copied.
@@ -9,15 +9,15 @@
  *   +-------+     |  position sees it, or 0    |
  *                 +----------------------------+
  *
- * The rows of the product come in an order that makes reading them cheap:
+ * The rows of the product have an order in which they are cheap to read:
  *
  *   by tap     a round is one tap of 32 channels: a thread looks once where its position sees the tap
  *   by table   rows as the weight has them, where channels are few: a table in shared memory says where each row reads
  *   wide       kernels of one tap at stride 1: four positions a copy
  *
- * The weights are arranged beforehand: as a lane needs them, 16 bytes for a 16 x 8 piece. What comes out of float32 as
- * NaN is summed again by plain products, since the parts of an infinity are not numbers. Where a matrix has few tiles,
- * the rounds are cut into parts, which are added in order. Source of the two parts: see split_tf32. */
+ * The weights are arranged beforehand as a lane reads them, 16 bytes for a 16 x 8 piece. Results of float32 that are
+ * NaN are summed again by plain products, since the parts of an infinity are not numbers. If a matrix has few tiles,
+ * the rounds are divided into parts, which are added in order. Source of the two parts: see split_tf32. */
 #include "conv_mma.cuh"
 
 #define TABLE_ROUNDS 8 /* that are known at once: twice the stages, since some write while others read */
@@ -37,7 +37,7 @@ using middle = mma_shape<32, 128, 32, 32, 3, 3>;
 using flat = mma_shape<16, 256, 16, 64, 2, 3>;
 
 struct mma_args {
-    correlation c;                   /* of 16 bits: its channels are words, and so is what source points at */
+    correlation c;                   /* of 16 bits: its channels are words, and source points at words */
     int32_t channels;                /* in all */
     const uint32_t *arranged;        /* [group][tile of channels][round][8 rows][16 channels][lane][4] */
     int32_t rounds, part_rounds;     /* part_rounds < rounds: c.out holds parts of float32 */
@@ -281,7 +281,7 @@ DEVICE float sum_plainly(const mma_args &g, const float *weight, const output_po
     return sum;
 }
 
-/* Where row m of position `here` is written; false: nowhere. */
+/* The address to which row m of position `here` is written; false: none. */
 DEVICE bool find_out(const correlation &c, const output_position &here, int m, int64_t *at) {
     if (m >= c.m) return false;
     const phase_rows &p = c.phases;

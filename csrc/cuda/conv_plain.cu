@@ -1,7 +1,7 @@
 /* conv_plain: convolutions and their weights of any dtype, on any device, as products by tiles (tile.cuh, with the
- * picture): what a thread needs of the matrices it reads from the tensors, with zeros where a tap lies in the
- * padding. Where a group has few output channels a thread sums each element by itself. Sums are cut by shape
- * alone, and their parts added in order. */
+ * picture): a thread reads its elements of the matrices from the tensors, with zeros for taps in the padding. If a
+ * group has few output channels, a thread sums each element. The shape alone determines how sums are divided; their
+ * parts are added in order. */
 #include "conv.cuh"
 #include "tile.cuh"
 
@@ -277,7 +277,7 @@ template <class S> __global__ void __launch_bounds__(NR_BLOCK) sum_weight(const 
         }
 }
 
-/* A block an element of a part: groups of few channels make tiles that are mostly empty. */
+/* A block computes an element of a part: tiles of groups with few channels would be mostly empty. */
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) sum_weight_few(const weight_args w) {
     __shared__ T sums[NR_BLOCK];
     const int m = (int)blockIdx.x / w.n, n = (int)blockIdx.x % w.n, group = (int)blockIdx.y, part = (int)blockIdx.z;
@@ -329,7 +329,7 @@ template <class S> static int64_t tiles_of(int64_t m, int64_t n) {
     return ((m + S::BM - 1) / S::BM) * ((n + S::BN - 1) / S::BN);
 }
 
-/* Launches `correlate` with tiles of shape S where they fill the device or are the last choice. */
+/* Launches `correlate` with tiles of shape S if they fill the device or are the last choice. */
 template <class S> static bool correlate_by(const nr_call *call, const correlation &c, int32_t groups, bool last) {
     const int64_t tiles = tiles_of<S>(c.m, c.n);
     if (!last && ((S::BM > 32 && c.m * 2 <= S::BM) || tiles * groups < BUSY)) return false;

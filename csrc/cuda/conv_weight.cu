@@ -8,9 +8,9 @@
  *                  +--------------------------+                    says where each column reads
  *                                                        wide      one tap at stride 1: four positions a copy
  *
- * Positions lie along the rows of both in shared memory. There are few tiles and many positions: these are
- * cut into parts that fill the device in whole waves, and the parts are added in order. What comes out as NaN
- * is summed again by plain products. */
+ * Positions are along the rows of both in shared memory. There are few tiles and many positions. The positions are
+ * divided into parts that fill the device in whole waves, and the parts are added in order. Results that are NaN are
+ * summed again by plain products. */
 #include "conv_mma.cuh"
 
 #define STAGES 3
@@ -48,7 +48,7 @@ template <int order> DEVICE bool find_column(const mma_weight_args &g, int n, in
     return *channel < g.w.in && *tap < (int)g.w.taps.size;
 }
 
-/* What a column adds to a position's place in x. */
+/* The offset of a column from a position in x. */
 DEVICE tap_entry entry_of(const weight_args &w, int channel, int tap) {
     const int r = (int)quotient((uint32_t)tap, w.tap_columns), s = tap - r * (int)w.tap_columns.size;
     tap_entry e;
@@ -63,7 +63,8 @@ DEVICE bool sees(const weight_args &w, const position_entry &p, const tap_entry 
     return (uint32_t)(p.row + e.row) < (uint32_t)w.size[0] && (uint32_t)(p.column + e.column) < (uint32_t)w.size[1];
 }
 
-/* Where position k of a row lies in shared memory: 16-byte chunks are exchanged, so that eight rows' meet all banks. */
+/* The index of position k of a row in shared memory: 16-byte chunks are exchanged, so that those of eight rows
+ * meet all banks. */
 DEVICE uint32_t place(int row, int k) { return (uint32_t)(row * BK + ((k / 4 ^ (row & 7)) * 4 + k % 4)) * 4; }
 
 /* exact: TF32 holds every number of x and y. */
@@ -267,8 +268,8 @@ __global__ void __launch_bounds__(NR_BLOCK) add_taps(const mma_weight_args g, fl
 
 /* ---- which shape, order and parts -------------------------------------------------------------------------------- */
 
-/* How many parts take the least time: work that fills waves of blocks, and what is written and read of each
- * part. A part has at least 8 rounds. */
+/* The number of parts that takes the least time: work that fills waves of blocks, and writes and reads of each part. A
+ * part has at least 8 rounds. */
 static int64_t parts_for(const weight_args &w, int64_t tiles, int64_t area, int64_t slots) {
     const double work = 2.0 * (double)w.k * (double)area / 60e12, traffic = 8.0 * (double)w.m * w.n * w.groups / 2e12;
     int64_t best = 1, most = 4 * slots / tiles;
@@ -322,13 +323,13 @@ template <class S, int order> static int32_t run(const nr_call *call, weight_arg
     return failed;
 }
 
-/* The wider tiles multiply more with what they copy, unless more of their columns are empty. */
+/* The wider tiles do more products for each copied element, unless more of their columns are empty. */
 template <int order> static int32_t run_fitting(const nr_call *call, const weight_args &w, void *out, int64_t columns) {
     const int64_t by_large = (columns + 127) / 128 * 128, by_middle = (columns + 95) / 96 * 96;
     return by_large * 20 <= by_middle * 21 ? run<large, order>(call, w, out) : run<middle, order>(call, w, out);
 }
 
-/* Not where a tile would be mostly empty, nor for so few positions that plain tiles have them in no time. */
+/* Not if a tile would be mostly empty, nor for so few positions that plain tiles take little time. */
 bool nr_conv_weight_mma_pays(const nr_call *call, const weight_args &w) {
     if (call->dtype != NORCH_FLOAT32 || gpu_of(call)->capability < 80) return false;
     return w.m >= 8 && w.n >= 8 && w.k >= 256 && (double)w.m * w.n * w.k * w.groups >= 1e6;

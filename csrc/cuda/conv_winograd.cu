@@ -1,5 +1,5 @@
-/* conv_winograd: the weight of 3 x 3 kernels at stride 1, float32, by 16 products where the sums over taps would need
- * 36. In one dimension two places of y and four of x give all three taps by four products, not six:
+/* conv_winograd: the weight of 3 x 3 kernels at stride 1, float32, by 16 products instead of the 36 of sums over taps.
+ * In one dimension two places of y and four of x give all three taps by four products, not six:
  *
  *   p0 = g0 (d0 - d2)                  w0 = p0 + p1 + p2        g: a pair of y, d: the four places of x it meets
  *   p1 = (g0 + g1) / 2 (d1 + d2)       w1 = p1 - p2
@@ -78,8 +78,8 @@ DEVICE void taps_of_products(const float (&p)[4], float (&w)[3]) {
     w[2] = p[1] + p[2] + p[3];
 }
 
-/* A thread the nine taps of a channel of y and one of x, from sums[product][pair]. An infinity is no number in the
- * factors, so that what comes out as NaN is summed again by plain products. */
+/* A thread the nine taps of a channel of y and one of x, from sums[product][pair]. An infinity gives NaN in the
+ * factors, so results that are NaN are summed again by plain products. */
 __global__ void __launch_bounds__(NR_BLOCK) make_taps(const weight_args w, const float *sums, float *out) {
     const int pair = (int)(blockIdx.x * NR_BLOCK + threadIdx.x), pairs = w.m * w.in;
     if (pair >= pairs) return;

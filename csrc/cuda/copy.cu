@@ -1,7 +1,7 @@
 /* copy: moves and converts elements between any two strided layouts: dense bytes by CUDA's own copy, a transpose in
  * tiles through shared memory, rows (of what cat joins, of a slice) in words of up to 16 bytes, all else element by
- * element. A conversion has one kernel a target dtype, which looks at the source's dtype as it goes: every thread
- * takes the same way.
+ * element. A conversion has one kernel for each target dtype, which branches on the source's dtype: every thread takes
+ * the same branch.
  *
  *   turn    source      a warp reads 32      shared memory, 32 x 33     a warp reads a column,      target
  *           a b c ..    neighbours of a  ->  a b c .. |                 which the 33rd element  ->  a d g ..
@@ -148,7 +148,7 @@ static copy_kernel conversion_to(int32_t number, bool dense) {
     return nullptr;
 }
 
-/* The dimension along which the source is dense, when that is not dimension 0, as it is the target's. */
+/* The dimension along which the source is dense, if it is not dimension 0, along which the target is dense. */
 static int32_t turned(const nr_plan &plan, int64_t size) {
     if (plan.stride[0][0] != size || plan.size[0] < 16) return 0;
     for (int32_t d = 1; d < plan.ndim; d++)
@@ -180,8 +180,7 @@ static int32_t run_turn(const nr_call *call, const nr_plan &plan, int32_t across
     return run_blocks(call, BY_SIZE(turn, size), (unsigned)(batches * a.tiles0 * a.tiles1), a);
 }
 
-/* The largest word, of up to 16 bytes, that rows which are dense on both sides are made
- * of; else the size of an element. */
+/* The largest word, of up to 16 bytes, that divides rows which are dense on both sides; else the size of an element. */
 static int64_t word_of(const nr_plan &plan, int64_t size) {
     if (is_immediate(plan, 1) || plan.ndim == 0 || plan.stride[0][0] != size || plan.stride[1][0] != size) return size;
     uint64_t all = 16 | (uint64_t)(plan.size[0] * size);
@@ -189,7 +188,7 @@ static int64_t word_of(const nr_plan &plan, int64_t size) {
         all |= reinterpret_cast<uintptr_t>(plan.data[o]);
         for (int32_t d = 1; d < plan.ndim; d++) all |= (uint64_t)plan.stride[o][d];
     }
-    return (int64_t)(all & -all); /* the lowest bit: what divides every one of them */
+    return (int64_t)(all & -all); /* the lowest bit: the largest power of two that divides all */
 }
 
 static int32_t run_strided(const nr_call *call, const nr_plan &plan) {

@@ -32,7 +32,7 @@ DEVICE bool has_loss(const cross_entropy_args &a, int64_t target) {
     return false;
 }
 
-/* Calls whole(i) for packs of W elements, and single(i) for what lies beside them at the ends of a row. */
+/* Calls whole(i) for packs of W elements, and single(i) for the other elements at the ends of a row. */
 template <int W, class Whole, class Single>
 DEVICE void along(const cross_entropy_args &a, int64_t row, int member, const Whole &whole, const Single &single) {
     const int64_t n = a.p.n, before = a.aligned ? row * n % W : 0, step = (int64_t)a.team * W;

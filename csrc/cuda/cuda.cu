@@ -1,12 +1,13 @@
-/* cuda: the CUDA backend as the library sees it: finding devices and saying why there are none, memory, copies,
- * and the one runner that every family is called through.
+/* cuda: the CUDA backend as the library sees it: finding devices and the reason if there are none, memory, copies, and
+ * the one runner through which every family is called.
  *
  *   stream       | kernel of a | a is freed | b takes its memory | kernel of b | ...     one a device
  *   600 bytes    their class, 640: waiting -> block -> block                             to LARGEST_KEPT, as in cpu.c
  *   2 MiB        cudaMallocAsync, whose pool keeps what is freed                         above
  *
  * Calls, copies and frees happen in the order of the stream, so freed memory can be used again at once: by the stream
- * in which it was allocated. What other streams use too (nr_device.uses) is freed in a stream that waits for them.
+ * in which it was allocated. Memory that other streams use too (nr_device.uses) is freed in a stream that waits for
+ * them.
  *
  * Segregated free lists: Wilson, Johnstone, Neely and Boles, "Dynamic Storage Allocation" (1995), 3.6. */
 #include "cuda.cuh"
@@ -23,7 +24,7 @@ const nr_host *nr_library;
 
 nr_gpu *nr_gpus;
 bool nr_forked;
-static bool sync_calls; /* NORCH_SYNC: each call waits for its kernels, so that what fails is named rightly */
+static bool sync_calls; /* NORCH_SYNC: each call waits for its kernels, so that errors name the call that fails */
 static nr_kernel kernels[NR_OP_COUNT][NR_DTYPE_COUNT];
 
 /* ---- errors ---------------------------------------------------------------------------------------------- */
@@ -95,7 +96,7 @@ struct owner {
     uint64_t users; /* a bit a stream */
 };
 
-/* What a device holds. The list nodes are of the host: device memory cannot hold them. */
+/* The memory of a device. The list nodes are in host memory: device memory cannot hold them. */
 struct pool {
     std::mutex lock;
     block *waiting[NR_MOST_STREAMS][CLASSES], *spare; /* of each stream */
@@ -110,7 +111,7 @@ bool nr_caching = true;
 
 static pool &pool_of(const nr_backend *self) { return pools[self->device_index]; }
 
-/* Rounds n up to its class; -1 where it has none. */
+/* Rounds n up to its class; -1 if it has none. */
 static int size_class(size_t *n) {
     if (*n <= LARGEST_KEPT) return nr_size_class(n, SMALLEST);
     *n = (*n + 511) / 512 * 512;
@@ -126,7 +127,7 @@ static void *pop(pool &p, block *&list) {
     return b->memory;
 }
 
-/* Gives all that waits back to CUDA's pool. */
+/* Returns all waiting blocks to CUDA's pool. */
 static void release_waiting(const nr_gpu *gpu, pool &p) {
     for (int stream = 0; stream < (nr_several_streams ? NR_MOST_STREAMS : 1); stream++)
         for (block *&list : p.waiting[stream])
@@ -142,7 +143,7 @@ static void *take(const nr_gpu *gpu, pool &p, size_t n, int c, int stream) {
     void *memory = NULL;
     const bool possible = n <= p.total;
     cudaError_t error = possible ? cudaMallocAsync(&memory, n, gpu->streams[stream]) : cudaErrorMemoryAllocation;
-    if (possible && error == cudaErrorMemoryAllocation) { /* the memory missing may be in the cache */
+    if (possible && error == cudaErrorMemoryAllocation) { /* the missing memory may be in the cache */
         cudaGetLastError();
         release_waiting(gpu, p);
         nr_cuda_wait(gpu);
@@ -159,7 +160,7 @@ static void *take(const nr_gpu *gpu, pool &p, size_t n, int c, int stream) {
     return nullptr;
 }
 
-/* The owner of a block, with an entry of its own; NULL: the host has no memory. */
+/* The owner of a block, with a separate entry; NULL: the host has no memory. */
 static owner *entry_of(pool &p, void *memory, int stream) {
     try {
         return &p.owners.insert({memory, {stream, 0}}).first->second;
@@ -186,7 +187,7 @@ static void *gpu_alloc(const nr_backend *self, size_t n) {
     return memory;
 }
 
-/* Frees a block once all streams that use it have done what they were given. */
+/* Frees a block once all streams that use it have completed their work. */
 static void free_after_users(const nr_gpu *gpu, pool &p, void *memory, const owner &entry) {
     entered there(gpu);
     for (uint64_t users = entry.users | (uint64_t)1 << entry.stream; users; users &= users - 1) {
@@ -298,9 +299,9 @@ static int32_t gpu_to_host(const nr_backend *self, void *host, const void *devic
     return nr_cuda_raise_reported(self, nullptr);
 }
 
-#define STAGED ((size_t)1 << 20) /* bytes from which on it pays to stage what is not pinned ourselves */
+#define STAGED ((size_t)1 << 20) /* the bytes from which staging of pageable memory here takes less time than CUDA's */
 
-/* By norch or anybody else. */
+/* By norch or another library. */
 static bool is_pinned(const void *host) {
     cudaPointerAttributes found;
     const cudaError_t error = cudaPointerGetAttributes(&found, host);
@@ -361,7 +362,7 @@ static int32_t gpu_reset_peak(const nr_backend *self) {
     NR_TRY(nr_cuda_enter(self));
     pool &p = pool_of(self);
     cudaMemPool_t reserve;
-    uint64_t now = 0; /* which sets the peak to the present value */
+    uint64_t now = 0; /* sets the peak to the current value */
     TRY(self->name, cudaDeviceGetDefaultMemPool(&reserve, self->device_index));
     TRY(self->name, cudaMemPoolSetAttribute(reserve, cudaMemPoolAttrReservedMemHigh, &now));
     std::lock_guard<std::mutex> guard(p.lock);
@@ -404,7 +405,7 @@ static int32_t run(const nr_call *call) {
 
 /* ---- finding devices ------------------------------------------------------------------------------------------- */
 
-/* The simulation has no driver, but tests give it one that says what it is told to. */
+/* The simulation has no driver, but tests set the answers of one. */
 #ifdef CUDASIM
 static const char *driver_name() { return getenv("NORCH_CUDASIM_DRIVER"); }
 #else
@@ -479,7 +480,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     cudaDeviceProp found;
     TRY(b->name, cudaGetDeviceProperties(&found, index));
     gpu->multiprocessors = found.multiProcessorCount;
-    cudaFuncAttributes code; /* machine code for an older device has none of what came after it */
+    cudaFuncAttributes code; /* machine code for an older device lacks later instructions */
     TRY(b->name, cudaFuncGetAttributes(&code, nothing));
     gpu->capability = 10 * found.major + found.minor;
     gpu->is_90 = gpu->capability == 90;
@@ -494,7 +495,7 @@ static int32_t prepare(nr_gpu *gpu, int index) {
     gpu->stream.device = index;
     gpu->stream.all = gpu->streams;
     cudaMemPool_t reserve;
-    uint64_t all = UINT64_MAX; /* the pool keeps what is freed */
+    uint64_t all = UINT64_MAX; /* the pool keeps freed memory */
     TRY(b->name, cudaDeviceGetDefaultMemPool(&reserve, index));
     TRY(b->name, cudaMemPoolSetAttribute(reserve, cudaMemPoolAttrReleaseThreshold, &all));
     void *shared = nullptr, *on_device = nullptr;

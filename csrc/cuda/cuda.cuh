@@ -1,6 +1,6 @@
-/* cuda: what the families of the CUDA backend share: loop nests as kernels read them, launches and how they fail; of
- * elements see elements.cuh. The same sources are compiled by nvcc, and by g++ against tests/cudasim, which brings its
- * own LAUNCH and DYNAMIC_SHARED; all else here is plain CUDA C++17. */
+/* cuda: what the families of the CUDA backend share: loop nests as kernels read them, launches and their failures; see
+ * elements.cuh for elements. The same sources are compiled by nvcc, and by g++ against tests/cudasim, which defines
+ * LAUNCH and DYNAMIC_SHARED; all else here is plain CUDA C++17. */
 #ifndef NR_CUDA_H
 #define NR_CUDA_H
 
@@ -16,7 +16,7 @@ extern "C" {
 
 extern const nr_host *nr_library; /* what the library provides */
 
-/* What a kernel found wrong: written to memory that the host sees, read when it next waits. */
+/* An error that a kernel found: written to memory that the host sees, read when the host next waits. */
 enum nr_finding { NR_NOTHING, NR_LOST_INDEX, NR_NO_PROBABILITY, NR_UNMET };
 struct nr_report {
     int32_t found;
@@ -27,7 +27,7 @@ struct nr_report {
 #define NR_MOST_STREAMS 64      /* of a device: a bit each in a word */
 extern bool nr_several_streams; /* a program has made one: until then there is only number 0 */
 
-/* The stream of a device that the running thread gives its work to. */
+/* The stream of a device to which the running thread submits work. */
 struct nr_stream_here {
     int device;
     const cudaStream_t *all;
@@ -73,21 +73,21 @@ struct entered {
     }
 };
 
-/* Notes a failure of the CUDA runtime while doing `what`; gives the status. */
+/* Records a failure of the CUDA runtime in `what`; returns the status. */
 int32_t nr_cuda_fail(const char *op, cudaError_t error);
 /* A function of the driver's library, with which this one is not linked, as CUDA 12.0 has it; NULL: an older driver. */
 void *nr_cuda_driver_function(const char *name);
-/* "add", "matmul": what a call is to be named in messages. */
+/* "add", "matmul": the name of a call in messages. */
 const char *nr_call_name(const nr_call *call);
 
 /* Streams, events: see core/device.h. */
 int32_t nr_cuda_stream(const nr_backend *self, int32_t action, int64_t *stream, double *value);
 int32_t nr_cuda_event(const nr_backend *self, int32_t action, int64_t stream, void **event, void *other, double *value);
-/* The number of a stream that there is, -1 being the current one of the thread; else -1, with an error. */
+/* The number of an existing stream, where -1 means the current stream of the thread; else -1, with an error. */
 int nr_cuda_stream_number(const nr_gpu *gpu, int64_t stream);
 /* Waits for all streams of the device of self. */
 cudaError_t nr_cuda_wait(const nr_gpu *gpu);
-/* Raises what kernels have reported, after a wait; name: the only call that it can come from, or NULL. */
+/* Raises the error that kernels have reported, after a wait; name: the only call that may have caused it, or NULL. */
 int32_t nr_cuda_raise_reported(const nr_backend *self, const char *name);
 
 /* Memory of the host that a device reads: see core/device.h. */
@@ -111,7 +111,7 @@ int64_t nr_cuda_optim_slot(const nr_call *call, void *to);
 extern const struct nr_chain_runner nr_cuda_chains;
 int64_t nr_cuda_chain_text(const nr_backend *self, int64_t number, char *to, int64_t capacity);
 
-/* Leaves the function when a call of the CUDA runtime failed. */
+/* Leaves the function if a call of the CUDA runtime failed. */
 #define TRY(op, call)                                                   \
     do {                                                                \
         cudaError_t nr_error = (call);                                  \
@@ -125,7 +125,7 @@ static inline int32_t launched(const nr_call *call) {
     return NORCH_OK;
 }
 
-/* Memory of the device for the length of a call: it is given back in the order of the stream. */
+/* Memory of the device for the duration of a call: it is freed in the order of the stream. */
 void *nr_cuda_scratch(const nr_gpu *gpu, size_t bytes);
 void nr_cuda_scratch_free(const nr_gpu *gpu, void *memory, size_t bytes);
 
@@ -146,7 +146,7 @@ struct scratch {
 
 /* ---- nests --------------------------------------------------------------------------------------------- */
 
-/* Where element i of a loop nest lies, in bytes from the start of each operand. */
+/* The offset of element i of a loop nest, in bytes from the start of each operand. */
 template <int operands> struct nest {
     int32_t ndim;
     divisor size[NORCH_MAX_DIMS];
@@ -197,7 +197,7 @@ template <class Run> static int32_t in_parts(const nr_plan &plan, const Run &run
     return NORCH_OK;
 }
 
-/* True where operand o is a number in the plan itself, which lies on the host. */
+/* Whether operand o is a number in the plan, in host memory. */
 static inline bool is_immediate(const nr_plan &plan, int o) { return plan.data[o] == (const char *)&plan.value[o]; }
 
 /* size: bytes of the number, if it is one. */

@@ -1,5 +1,5 @@
-/* elements: what kernels know of element types, and how they read and write elements. It needs nothing of the host, so
- * that NVRTC compiles it too (chain_compile.cu).
+/* elements: the traits of element types in kernels, and reads and writes of elements. It uses no host header, so that
+ * NVRTC compiles it too (chain_compile.cu).
  *
  * Division by invariant integers: Granlund, Montgomery (PLDI 1994). */
 #ifndef NR_CUDA_ELEMENTS_H
@@ -89,7 +89,7 @@ DEVICE uint16_t bfloat16_of_float(float x) {
 #endif
 }
 
-/* What memory of a dtype holds as a number to compute with, and back. */
+/* The stored value of a dtype as a number to compute with, and back. */
 template <class D> DEVICE typename D::T widen(typename D::S x) {
     if constexpr (D::code == NORCH_FLOAT16)
         return float_of_float16(x);
@@ -165,7 +165,7 @@ template <class S, int n> struct alignas(sizeof(S) * n) pack {
 };
 
 /* n elements of the narrow or wide dtype `number` from the i-th, as D computes with them; `wide`: there are so many,
- * at an address that one access may take. A number that the host has sent is of D itself. */
+ * at an address that one access may take. A number that the host has sent has dtype D. */
 template <class D, int n>
 DEVICE void load(typename D::T *to, int32_t number, const operand &x, int64_t i, int64_t count, bool wide) {
     using T = typename D::T;

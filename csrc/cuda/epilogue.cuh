@@ -1,12 +1,13 @@
-/* epilogue: the activation that a product ends in, by the formulas of ops.def.
+/* epilogue: the activation at the end of a product, by the formulas of ops.def.
  *
- * relu is applied to sums in registers. A formula there would take registers that sums have, and its code as often as a
- * thread has sums. So a block stores its tile of C unfinished, and finishes it while it is in the caches:
+ * relu is applied to sums in registers. A formula there would take registers from the sums, and its code would be
+ * repeated for each sum of a thread. So a block stores its tile of C unfinished, and finishes it while it is in the
+ * caches:
  *
  *   sums --bias, relu--> C --read by 4, activation, written--> C
  *
- * The numbers are those of a launch of the activation, to the last bit: C has been rounded to its dtype, and what
- * includes this is compiled without contraction, as formulas.cuh says. */
+ * The results equal those of a launch of the activation bit for bit: C has been rounded to its dtype, and files that
+ * include this are compiled without contraction, as formulas.cuh says. */
 #ifndef NR_CUDA_EPILOGUE_H
 #define NR_CUDA_EPILOGUE_H
 

@@ -1,4 +1,4 @@
-/* feed: copies bytes of the host and the device to where the kernels of a graph read them, by one launch. Those of the
+/* feed: copies bytes of the host and the device to where the kernels of a graph read them, by one launch. Bytes of the
  * host are arguments of the kernel, so that they need not be kept until it has run.
  *
  *   feeds     [ argument x     ][ argument y ][ slots ]

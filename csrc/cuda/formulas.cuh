@@ -1,5 +1,5 @@
-/* formulas: a class for each pointwise row of ops.def, whose f computes one element of type T. The kernel of an
- * operation alone and those of chains call the same f. What includes this is compiled without contraction (the
+/* formulas: a class for each pointwise row of ops.def, whose f computes one element of type T. The kernel of a single
+ * operation and the kernels of chains call the same f. Files that include this are compiled without contraction (the
  * Makefile), so that no product is rounded with a sum in one kernel and without it in another. */
 #ifndef NR_CUDA_FORMULAS_H
 #define NR_CUDA_FORMULAS_H

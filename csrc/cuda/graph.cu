@@ -1,4 +1,5 @@
-/* graph: calls of a program as one CUDA graph, which a device launches at a third of what its kernels cost one by one.
+/* graph: calls of a program as one CUDA graph, whose launch takes a third of the time of launching its kernels one by
+ * one.
  *
  *   BEGIN   the stream notes kernels instead of running them       END   the notes become a graph
  *   RUN     the graph runs, in the order of the stream             FREE

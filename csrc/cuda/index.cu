@@ -1,4 +1,4 @@
-/* index: reads at indices, and the offsets in bytes that several index tensors mean. A thread reads an element, or ROW
+/* index: reads at indices, and the offsets in bytes for several index tensors. A thread reads an element, or ROW
  * neighbours that have indices side by side: dense[i] = target[index[i]]. Writes: scatter.cu. */
 #include "index.cuh"
 
@@ -46,7 +46,7 @@ template <class W> __global__ void __launch_bounds__(NR_BLOCK) gather_row(const 
 
 typedef void (*index_kernel)(index_args);
 
-/* True where operand o moves in whole rows of ROW elements, each at a multiple of its size. */
+/* Whether operand o moves in whole rows of ROW elements, each at a multiple of its size. */
 static bool has_rows(const nr_plan &nest, int o, int64_t size) {
     bool fits = nest.ndim > 0 && nest.size[0] % ROW == 0 && nest.stride[o][0] == size;
     for (int32_t d = 1; d < nest.ndim; d++) fits = fits && nest.stride[o][d] % (ROW * size) == 0;

@@ -1,5 +1,5 @@
-/* index: what reads and writes at indices share. Indices are checked where they are used: one that is out of range
- * reads 0 or adds nothing, and is reported at the next synchronization. */
+/* index: the code that reads and writes at indices share. Indices are checked when they are used: one that is out of
+ * range reads 0 or adds nothing, and is reported at the next synchronization. */
 #ifndef NR_CUDA_INDEX_H
 #define NR_CUDA_INDEX_H
 
@@ -29,7 +29,7 @@ DEVICE void report_lost(const index_args &a, int64_t index) {
     a.report->found = NR_LOST_INDEX;
 }
 
-/* The offset in bytes of an index; LOST where it is out of range. */
+/* The offset in bytes of an index; LOST if it is out of range. */
 DEVICE int64_t offset_of(const index_args &a, int64_t index) {
     if (a.is_offset ? index > LOST / 2 : index >= 0 && index < a.axis_size) return index * a.axis_stride;
     if (!a.is_offset) report_lost(a, index);
@@ -53,7 +53,7 @@ static inline index_args index_args_of(const nr_call *call, const nr_plan &nest)
 
 /* Writes of a nest at indices: see scatter.cu. */
 int32_t nr_cuda_scatter(const nr_call *call, const nr_plan &nest);
-/* Sums at indices by integers (scatter_sums.cu); false where another way is better, or none is needed. */
+/* Sums at indices by integers (scatter_sums.cu); false if another method is faster, or none is needed. */
 bool nr_cuda_sums_apply(const nr_call *call, int64_t columns, int64_t steps);
 int32_t nr_cuda_scatter_sums(const nr_call *call, const nr_plan &nest, const nr_plan &columns);
 

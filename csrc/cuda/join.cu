@@ -57,7 +57,7 @@ static __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const __grid_cons
 static join_piece piece_of(const nr_join_piece &p) {
     uint64_t all = 16 | (uint64_t)p.width | reinterpret_cast<uintptr_t>(p.to) | reinterpret_cast<uintptr_t>(p.from);
     if (p.rows > 1) all |= (uint64_t)p.to_step | (uint64_t)p.from_step;
-    const int64_t word = (int64_t)(all & -all); /* the lowest bit: what divides every one of them */
+    const int64_t word = (int64_t)(all & -all); /* the lowest bit: the largest power of two that divides all */
     join_piece piece = {};
     piece.to = static_cast<char *>(p.to);
     piece.from = static_cast<const char *>(p.from);

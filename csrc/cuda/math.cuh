@@ -149,7 +149,7 @@ DEVICE float whole_ceil(float x) { return ceilf(x); }
 DEVICE double whole_ceil(double x) { return ::ceil(x); }
 DEVICE float whole_trunc(float x) { return truncf(x); }
 DEVICE double whole_trunc(double x) { return ::trunc(x); }
-/* From here on, in formulas: CUDA's would make doubles of integers. */
+/* From here on, in formulas: CUDA's functions would convert integers to double. */
 #define floor(x) whole_floor(x)
 #define ceil(x) whole_ceil(x)
 #define trunc(x) whole_trunc(x)

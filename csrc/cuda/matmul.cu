@@ -7,8 +7,8 @@
  *           | 3  | 4  | 5  |                                                     added in order by add_parts
  *           +----+----+----+
  *
- * BM and BN, from 128 down to 32, are as large as leaves no multiprocessor idle. So is computed what no
- * way of the table at the end takes. */
+ * BM and BN, from 128 down to 32, are as large as possible without an idle multiprocessor. This computes the products
+ * that no other method of the table at the end takes. */
 #include "matmul.cuh"
 #include "matmul_16bit.cuh"
 #include "tile.cuh"
@@ -68,7 +68,7 @@ struct matmul_shape {
     matmul_kernel each, wide[2][2]; /* [A along k][B along k]; NULL: there are none */
 };
 
-/* Kernels of one dtype, from large tiles to small ones, for what has few rows or columns or tiles. */
+/* Kernels of one dtype, from large tiles to small tiles, for products with few rows, columns or tiles. */
 struct matmul_kernels {
     matmul_shape shape[3];
     int32_t shapes;
@@ -194,15 +194,15 @@ int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t by
     const uint64_t bit = (uint64_t)1 << gpu_of(call)->index;
     if (*allowed & bit) return NORCH_OK;
     TRY(nr_call_name(call), cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    *allowed |= bit; /* what two threads may lose is done once more */
+    *allowed |= bit; /* an entry that two threads may lose is computed again */
     return NORCH_OK;
 }
 
 /* ---- tiles of tensor cores --------------------------------------------------------------------------------------- */
 
-#define BLOCK_COLUMNS 64 /* what the beginning and end of a block take, in columns of k */
-#define ADD_NS 5e-3      /* what an element of a part takes to be written and added */
-#define PARTS_NS 4000    /* what parts cost at all: their memory, and a launch */
+#define BLOCK_COLUMNS 64 /* the time of the beginning and end of a block, in columns of k */
+#define ADD_NS 5e-3      /* the time of writing and adding an element of a part */
+#define PARTS_NS 4000    /* the fixed cost of parts: their memory, and a launch */
 #define MOST_WAVES 4
 
 struct staged_cut {
@@ -219,11 +219,11 @@ static double time_of(const staged_shape *shape, int64_t blocks, int64_t multipr
     return (double)(blocks / slots) * shape->full + (rest > 0 ? shape->alone + (rest - 1) * more : 0.0);
 }
 
-/* Where C has few tiles, k is cut so that tiles x parts fill whole waves from below:
+/* If C has few tiles, k is divided so that tiles x parts fill whole waves from below:
  *
  *   parts = waves * slots / tiles        of 1, 2, 3 ... waves those that are estimated to end first
  *
- * So the device decides where sums are cut: one gives the same bits each time, another may give others. */
+ * So the device determines the parts of sums: one device gives the same bits each time, another may give other bits. */
 static staged_cut cut_for(staged_shape *shape, const nr_gpu *gpu, const nr_matmul_plan &p, int64_t batches,
                           int32_t shortest_part) {
     const int64_t tiles = ((p.m + shape->bm - 1) / shape->bm) * ((p.n + shape->bn - 1) / shape->bn);
@@ -263,7 +263,7 @@ int32_t nr_cuda_matmul_staged(const nr_call *call, const nr_matmul_plan &p, stag
 
 static bool takes_all(const nr_call *, const nr_matmul_plan &) { return true; }
 
-/* The first that takes a product computes it. */
+/* The first method that takes a product computes it. */
 static const matmul_way ways[] = {
     {nr_cuda_matmul_vector_takes, nr_cuda_matmul_vector},
     {nr_cuda_matmul_tf32_takes, nr_cuda_matmul_tf32},
@@ -277,7 +277,7 @@ static int32_t run_batches(const nr_call *call, const nr_matmul_plan &p) {
     return way->run(call, p);
 }
 
-/* The outermost batch loop in parts, where there are more batches than a grid has rows. */
+/* The outermost batch loop in parts, if there are more batches than a grid has rows. */
 static int32_t run_split(const nr_call *call, nr_matmul_plan p, int64_t size) {
     if (batches_of(p) <= MOST_BATCHES) return run_batches(call, p);
     int32_t last = p.batch_ndim - 1;

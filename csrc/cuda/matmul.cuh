@@ -1,6 +1,6 @@
 /* matmul: what the algorithms for products share: their arguments, sums in parts, and the question whether one
- * takes a product. Each algorithm has a file of its own, matmul_*.cu; matmul.cu has the table of them, and the
- * tiles that take what no other does. */
+ * takes a product. Each algorithm has a file, matmul_*.cu; matmul.cu has the table of them, and the tiles for products
+ * that no other algorithm takes. */
 #ifndef NR_CUDA_MATMUL_H
 #define NR_CUDA_MATMUL_H
 
@@ -8,15 +8,15 @@
 #include "cuda.cuh"
 #include "epilogue.cuh"
 
-/* A way of computing products. The plan's batches fit blockIdx.y, its sizes int32_t. */
+/* An algorithm for products. The plan's batches fit blockIdx.y, its sizes int32_t. */
 struct matmul_way {
     bool (*takes)(const nr_call *, const nr_matmul_plan &);
     int32_t (*run)(const nr_call *, const nr_matmul_plan &);
 };
 
-/* What all kernels of products are given. */
+/* The arguments of all kernels of products. */
 struct matmul_operands {
-    const void *a, *b, *bias, *residual; /* residual: as c lies, if not NULL */
+    const void *a, *b, *bias, *residual; /* residual: in the layout of c, if not NULL */
     void *c;
     double alpha, beta;
     int32_t m, n, k;
@@ -26,7 +26,7 @@ struct matmul_operands {
     nest<3> batch; /* c, a, b, in elements */
 };
 
-/* Whether kernels apply the epilogue of a call. Others are a launch. */
+/* Whether kernels apply the epilogue of a call. Other epilogues are a launch. */
 static inline bool ends_in_kernel(const nr_call *call) {
     return nr_library->dtypes[call->dtype].kind == 'f' && (call->op == NR_OP_relu || is_activation(call->op));
 }
@@ -70,7 +70,7 @@ template <class T> using dtype_of = typename choose<is_same<T, float>, dtype_flo
 
 struct matmul_args : matmul_operands {
     int64_t a_row, a_col, b_row, b_col;
-    int64_t bias_row;      /* from one row to the next: 0, but where C is a column that was a row */
+    int64_t bias_row;      /* from one row to the next: 0, except if C is a column that was a row */
     int32_t k_part, parts; /* parts > 1: c holds sums of k_part terms, [part][batch][m][n]; blockIdx.z: the part */
     int64_t part_stride;
     int32_t lanes; /* that add the parts of an element: 1 or 32 */
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_parts(const matmul_args g, const
     put_one(g, static_cast<T *>(g.c) + at[0] + row * g.c_row + col, (T)sum);
 }
 
-/* Where the tile of C that this block computes begins. Blocks that run together share TILE_GROUP rows of tiles, so that
+/* The start of the tile of C that this block computes. Blocks that run together share TILE_GROUP rows of tiles, so that
  * they find B in the L2 cache. */
 #define TILE_GROUP 8
 struct tile_place {
@@ -142,7 +142,7 @@ template <class T, int BM, int BN> DEVICE void finish_block(const matmul_args &g
     }
 }
 
-/* Where this block writes: C, to which it adds the bias, or the sums of its part. */
+/* The output of this block: C, to which it adds the bias, or the sums of its part. */
 template <class T> struct matmul_output {
     const matmul_args &g;
     T *c;
@@ -209,7 +209,7 @@ static inline matmul_args matmul_args_of(const nr_call *call, const nr_matmul_pl
     return g;
 }
 
-/* Cuts k into at most that many parts, all but the last a multiple of `step`. */
+/* Divides k into at most that many parts, all but the last a multiple of `step`. */
 static inline void cut_k(matmul_args *g, int64_t parts, int64_t step) {
     g->k_part = (int32_t)((((g->k + parts - 1) / parts) + step - 1) / step * step);
     g->parts = (g->k + g->k_part - 1) / g->k_part;
@@ -219,11 +219,11 @@ static inline void cut_k(matmul_args *g, int64_t parts, int64_t step) {
 int32_t nr_cuda_matmul_launch(const nr_call *call, matmul_args g, matmul_kernel kernel, int64_t blocks, int64_t batches,
                               unsigned threads, size_t shared, matmul_adder add_parts, size_t sum_size);
 
-/* Tiles of one shape for tensor cores, of matrices that are dense in one direction. A multiprocessor takes so many
- * nanoseconds for a column of k of one of them that it has alone, and of `blocks`, which is all that it holds. */
+/* Tiles of one shape for tensor cores, of matrices that are dense in one direction. The nanoseconds that a
+ * multiprocessor takes for a column of k of a single tile, and of `blocks`, the most that it holds. */
 struct staged_kernel {
     matmul_kernel run;
-    uint64_t allowed; /* a bit for each device that lets it have its shared memory */
+    uint64_t allowed; /* a bit for each device that grants its shared memory */
 };
 struct staged_shape {
     int32_t bm, bn, blocks, shared, threads;
@@ -231,7 +231,7 @@ struct staged_shape {
     staged_kernel kernel[2][2]; /* [A along k][B along k] */
 };
 
-/* S: that of all layouts which takes the most shared memory; kernels: of B across k and along it,
+/* S: the layout that takes the most shared memory; kernels: of B across k and along it,
  * for A across k, then A along it. */
 template <class S, int BM, int BN, int blocks>
 static constexpr staged_shape staged_shape_of(double alone, double full, const matmul_kernel (&kernels)[4]) {
@@ -239,7 +239,7 @@ static constexpr staged_shape staged_shape_of(double alone, double full, const m
             S::threads, alone, full,   {{{kernels[0], 0}, {kernels[1], 0}}, {{kernels[2], 0}, {kernels[3], 0}}}};
 }
 
-/* What tiles of a dtype have in common. */
+/* The properties that tiles of a dtype share. */
 struct staged_family {
     int32_t shortest_part, step; /* of k: at least, and a multiple of */
     matmul_adder add_parts;
@@ -262,7 +262,7 @@ static inline bool are_wide(const nr_matmul_plan &p, int64_t W, int64_t size) {
            (p.b_col == 1 ? is_wide(p.b, p.n, p.b_row, p, 2, W, size) : is_wide(p.b, p.k, p.b_col, p, 2, W, size));
 }
 
-/* Lets a kernel have so many bytes of dynamic shared memory on the device of the call; *allowed: a bit for each device
+/* Allows a kernel so many bytes of dynamic shared memory on the device of the call; *allowed: a bit for each device
  * that does. */
 int32_t nr_cuda_allow_shared(const nr_call *call, const void *kernel, int32_t bytes, uint64_t *allowed);
 

@@ -9,15 +9,15 @@
  *        +----------------------------------+    chunk's number XORed with the row's: those that a warp accesses at
  *                                                once lie in different banks of shared memory.
  *
- * Where C has few tiles, k is cut (blockIdx: part), and add_parts adds the parts in order.
+ * If C has few tiles, k is divided (blockIdx: part), and add_parts adds the parts in order.
  *
  * Method: Thakkar and others, CUTLASS ("Efficient GEMM in CUDA"). */
 #include "matmul_16bit.cuh"
 
 #include <stdlib.h>
 
-/* How a matrix lies in memory: dense along k or along its outer direction, in rows of whole chunks of 16 bytes; or
- * strided, when its elements are collected one by one. */
+/* The layout of a matrix: dense along k or along its outer direction, in rows of whole chunks of 16 bytes; or strided:
+ * its elements are collected one by one. */
 enum layout_16bit { ALONG_K, ALONG_OUTER, STRIDED };
 
 /* BM x BN x BK a block, WM x WN a warp; the number of stages, and of blocks that should run on a multiprocessor. */
@@ -286,7 +286,7 @@ template <class D> static const kernels_16bit *kernels_for() {
     return all;
 }
 
-/* How one operand lies. dense_size: along the direction in which it is dense, other_size across. */
+/* The layout of one operand. dense_size: along the direction in which it is dense, other_size across. */
 static layout_16bit layout_of(const void *x, int64_t outer, int64_t k, int64_t outer_stride, int64_t k_stride,
                               const nr_matmul_plan &p, int operand) {
     const bool along_k = k_stride == 1;
@@ -299,8 +299,8 @@ static layout_16bit layout_of(const void *x, int64_t outer, int64_t k, int64_t o
 
 #define LEAST_PART 256 /* of k */
 
-/* Clocks that a product may take. Where there are fewer blocks than a multiprocessor should have, each runs alone for
- * some of the time that they would share. */
+/* Clocks that a product may take. If there are fewer blocks than a multiprocessor should have, each runs alone for a
+ * part of the time that they would share. */
 static double clocks_of(const tile_16bit &tile, const product_16bit &g, int parts, int multiprocessors) {
     double each = (double)((tiles_of(tile, g) * parts + multiprocessors - 1) / multiprocessors);
     if (each < tile.blocks) each = (each + tile.blocks) / 2;
@@ -378,7 +378,7 @@ template <class Launch> static int32_t run_parts(const nr_call *call, product_16
 
 /* ---- matrices in rows that 16 bytes do not divide ---------------------------------------------------------------- */
 
-/* A copy of one has such rows, each with what fills its last 16 bytes. */
+/* A copy of an operand has such rows, each padded to a multiple of 16 bytes. */
 struct row_copy {
     const uint16_t *x;
     uint16_t *to;
@@ -403,7 +403,7 @@ __global__ void __launch_bounds__(NR_BLOCK) copy_rows(const row_copy c) {
     *reinterpret_cast<pack<uint16_t, 8> *>(c.to + (int64_t)i * 8) = chunk;
 }
 
-/* An operand of a plan, 1 (a) or 2 (b): where, sizes and strides. */
+/* An operand of a plan, 1 (a) or 2 (b): address, sizes and strides. */
 struct operand_16bit {
     const void **x;
     int64_t outer, k, *outer_stride, *k_stride, *batch_stride;
@@ -426,7 +426,7 @@ static void plan_copy(const nr_matmul_plan &p, nr_matmul_plan *q, int operand, r
     copy->size = (int32_t)size;
     int32_t loops = 0;
     for (int32_t d = 0; d < p.batch_ndim; d++)
-        if (x.batch_stride[d]) { /* else all batches read the first */
+        if (x.batch_stride[d]) { /* else all batches read the first one */
             batch[loops] = p.batch[d];
             stride[0][loops++] = x.batch_stride[d];
             x.batch_stride[d] = elements;
@@ -503,7 +503,7 @@ int32_t nr_cuda_matmul_tiles(const nr_call *call, const nr_matmul_plan &p, int64
     return run_prepared(call, p, prepare(call, p, batches));
 }
 
-/* The same out of copies of those operands that have one. */
+/* The same product, from the copies of operands that have one. */
 static int32_t run_copied(const nr_call *call, nr_matmul_plan q, const row_copy *copies, int64_t batches) {
     const nr_gpu *gpu = gpu_of(call);
     void *memory[2] = {};
@@ -527,7 +527,7 @@ static int32_t run_copied(const nr_call *call, nr_matmul_plan q, const row_copy 
     return status;
 }
 
-/* Of an operand at a time, in chunks; the simulation is slow. */
+/* Of one operand at a time, in chunks; the simulation is slow. */
 #ifdef CUDASIM
 #define MOST_COPIED ((uint32_t)(64 << 10) / 16)
 #else

@@ -1,6 +1,7 @@
-/* matmul_16bit: what the kernels of float16 and bfloat16 products share, and of float32 ones by wgmma: their arguments,
- * the order of tiles, and how sums become elements of C. Sums are float32, the bias is added to them, relu applied if
- * it is the epilogue, and the result is rounded once; other activations come after that, as epilogue.cuh says.
+/* matmul_16bit: the code that the kernels of float16 and bfloat16 products share with the float32 ones by wgmma:
+ * arguments, the order of tiles, and the conversion of sums to elements of C. Sums are float32, the bias is added to
+ * them, relu applied if it is the epilogue, and the result is rounded once; other activations come after that, as
+ * epilogue.cuh says.
  *
  *   matmul_16bit.cu    which kernel; those by mma.sync, for compute capability 8.0 and later; the parts of a sum
  *   matmul_wgmma.cu    those by wgmma, for 9.0
@@ -23,8 +24,8 @@ struct product_16bit : matmul_operands {
     bool c_wide;                        /* 16 bytes of a row of C may be written at once */
 };
 
-/* How a kernel computes C: tiles of bm x bn, bk at a time; so many blocks on a multiprocessor, each of which a tile
- * keeps for bm * bn * (k + start) / speed clocks, as measured. */
+/* A kernel for C: tiles of bm x bn, bk at a time; the number of blocks on a multiprocessor, each of which a tile keeps
+ * for bm * bn * (k + start) / speed clocks, as measured. */
 struct tile_16bit {
     int bm, bn, bk, blocks;
     double speed, start;
@@ -36,7 +37,7 @@ static inline int64_t tiles_of(const tile_16bit &tile, const product_16bit &g) {
 }
 
 /* Runs the kernel and the number of parts that are estimated to end first. The sizes fit int32_t; float32, which only
- * wgmma multiplies here, is such that nr_wgmma_takes it. */
+ * wgmma multiplies here, satisfies nr_wgmma_takes(). */
 int32_t nr_cuda_matmul_tiles(const nr_call *call, const nr_matmul_plan &p, int64_t batches);
 
 /* matmul_wgmma.cu: whether its kernels can run and read an operand, 1 (a) or 2 (b), and

@@ -40,7 +40,7 @@ bool nr_cuda_matmul_tf32_takes(const nr_call *call, const nr_matmul_plan &p) {
 
 /* ---- TF32 by wgmma ----------------------------------------------------------------------------------------------- */
 
-/* It reads operands along k. One that lies otherwise is copied, where a product is so large that this is paid back: on
+/* It reads operands along k. An operand with another layout is copied if the product is large enough to repay this: on
  * an H100 a multiply-add of mma.sync takes SAVED_NS more, a copy reads and writes COPIED_A_NS bytes in a nanosecond. */
 #define SAVED_NS 1.1e-5
 #define COPIED_A_NS 2400.0
@@ -66,7 +66,7 @@ static int64_t lay_along_k(nr_matmul_plan *p, int operand) {
     return elements;
 }
 
-/* Copies an operand of p to where `to` has it. */
+/* Copies an operand of p to the address that `to` has. */
 static int32_t copy_operand(const nr_call *call, const nr_matmul_plan &p, const nr_matmul_plan &to, int operand) {
     const bool a = operand == 1;
     nr_plan all = {};
@@ -90,7 +90,7 @@ static int32_t copy_operand(const nr_call *call, const nr_matmul_plan &p, const 
     return nr_cuda_copy(&copy);
 }
 
-/* The plan by which wgmma computes p, and the elements of the copies that it wants; false: mma.sync is better. */
+/* The plan by which wgmma computes p, and the elements of the copies that it needs; false: mma.sync is better. */
 static bool plan_wgmma(const nr_call *call, const nr_matmul_plan &p, nr_matmul_plan *q, int64_t (&elements)[2]) {
     double copying = 0;
     *q = p;

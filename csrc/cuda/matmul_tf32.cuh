@@ -3,8 +3,8 @@
  *
  *   a b = small_a big_b + big_a small_b + big_a big_b          (3xTF32; small_a small_b is below float32's precision)
  *
- * Source: Ootomo, Yokota, "Recovering single precision accuracy from Tensor Cores" (2022); so is the cure of sums that
- * tensor cores cut, in mma_tile.cuh. */
+ * Source: Ootomo, Yokota, "Recovering single precision accuracy from Tensor Cores" (2022); also of the remedy for sums
+ * that tensor cores truncate, in mma_tile.cuh. */
 #ifndef NR_CUDA_MATMUL_TF32_H
 #define NR_CUDA_MATMUL_TF32_H
 

@@ -1,5 +1,5 @@
-/* matmul_vector: products of a matrix and a vector, from either side. They take as long as reading the matrix does:
- * once, by 16 bytes where it allows that, many reads under way.
+/* matmul_vector: products of a matrix and a vector, from either side. They take the time of reading the matrix once, by
+ * 16 bytes if its layout allows that, with many reads in flight.
  *
  *   rows dense       a warp reads two rows of the matrix: k ------->       its lanes' sums are added by shuffles;
  *                    of few long rows, a block each                        and then its warps', in order
@@ -7,12 +7,12 @@
  *                        | | | |  k                                        a lane has W sums; warps' are added in order
  *                        v v v v
  *
- * x B is B transposed times x. Where this gives too few blocks, k is cut into parts. */
+ * x B is B transposed times x. If this gives too few blocks, k is divided into parts. */
 #include "matmul.cuh"
 
 #define WARPS (NR_BLOCK / 32)
 
-/* Read once: it need not stay in a cache. */
+/* A number that is read once need not stay in a cache. */
 template <class T, int n> DEVICE pack<T, n> read_once(const T *from) {
     pack<T, n> all;
 #ifdef CUDASIM
@@ -38,8 +38,8 @@ template <class T> DEVICE void put_sum(const matmul_args &g, int64_t c_at, int r
     put_one(g, static_cast<T *>(g.c) + c_at + row * g.c_row, sum);
 }
 
-/* A, (m, k), dense along k, times B, (k, 1): `warps` of them share `rows` rows. W > 1: B is dense too, and what is_wide
- * says holds of both. */
+/* A, (m, k), dense along k, times B, (k, 1): `warps` of them share `rows` rows. W > 1: B is dense too, and is_wide()
+ * holds for both. */
 template <class T, int W, int warps, int rows>
 __global__ void __launch_bounds__(NR_BLOCK) multiply_rows(const matmul_args g) {
     int64_t at[3];
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(NR_BLOCK) multiply_rows(const matmul_args g) {
         if (lane == 0 && row + r < g.m) put_sum(g, at[0], row + r, sum[r]);
 }
 
-/* The same of an A that is dense along m. */
+/* The same for an A that is dense along m. */
 template <class T, int W> __global__ void __launch_bounds__(NR_BLOCK) multiply_columns(const matmul_args g) {
     DYNAMIC_SHARED(T, shared); /* [warp][row] */
     int64_t at[3];

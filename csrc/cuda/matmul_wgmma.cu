@@ -1,5 +1,5 @@
 /* matmul_wgmma: products of float16 and bfloat16 matrices, and of float32 ones as TF32, by wgmma (wgmma.cuh), for
- * compute capability 9.0. Files named *_wgmma.cu are compiled for sm_90a where others are for sm_90.
+ * compute capability 9.0. Files named *_wgmma.cu are compiled for sm_90a instead of sm_90.
  *
  *   a warpgroup's one thread   asks for tiles of A and B, 128 bytes of k at a time, for as many stages as are free
  *   two warpgroups             multiply 64 rows of A each by the BN columns of B; they have its registers, for the sums
@@ -21,7 +21,7 @@
 #define BOX (64 * LINE) /* bytes of 64 rows */
 #define ROWS 16         /* of C that a warp has */
 
-/* Coordinates of a batch in a tensor map: 0 in a loop in which the operand stays where it is. */
+/* Coordinates of a batch in a tensor map: 0 in a loop in which the operand does not change. */
 struct batch_place {
     int first, second;
 };
@@ -186,7 +186,7 @@ static encode_function encode() {
 #define MAP_SWIZZLE_128 3
 #define MAP_L2_256 3
 
-/* An operand of outer x k: in which direction it is dense, and how far apart its rows are. */
+/* An operand of outer x k: the direction in which it is dense, and the distance of its rows. */
 struct map_source {
     const void *x;
     bool along_k;

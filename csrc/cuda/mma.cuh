@@ -29,7 +29,7 @@
 #define NR_MMA(...) (void)0
 #endif
 
-/* Where p, an address of shared memory, lies in it. */
+/* The offset of p, an address of shared memory, in shared memory. */
 DEVICE uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 
 /* 4, 8 or 16 aligned bytes to shared memory, in the background; zeros where they are not valid, which are not read. */
@@ -78,14 +78,14 @@ template <class D> DEVICE void mma_16bit(float (&c)[4], const uint32_t (&a)[4], 
             "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* c += a b of the first 19 bits of float32 numbers. Sums are cut, not rounded: many of them drift toward zero. */
+/* c += a b of the first 19 bits of float32 numbers. Sums are truncated, not rounded: long sums drift toward zero. */
 DEVICE void mma_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     NR_MMA(
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+f"(
             c[0]),
         "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-/* c = a b, which spares setting c to zero. */
+/* c = a b: c need not be set to zero. */
 DEVICE void mma_tf32_from_zero(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     NR_MMA("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
            "{%10,%10,%10,%10};" : "=f"(c[0]),
@@ -114,8 +114,8 @@ DEVICE void mma_float64(double (&c)[4], const double (&a)[8], const double (&b)[
 #endif
 
 /* A number of float32 as the sum of two that tf32 holds, but for some 2^-22 of it: x = big + small. big is rounded,
- * ties away from zero; small is cut by the tensor core. Infinities, and what rounds to one, become NaN in products.
- * Source: Ootomo, Yokota, "Recovering single precision accuracy from Tensor Cores" (2022). */
+ * ties away from zero; the tensor core truncates small. Infinities, and numbers that round to one, become NaN in
+ * products. Source: Ootomo, Yokota, "Recovering single precision accuracy from Tensor Cores" (2022). */
 DEVICE void split_tf32(uint32_t x, uint32_t *big, uint32_t *small) {
     *big = (x + 0x1000u) & 0xffffe000u;
     *small = (uint32_t)__float_as_int(__int_as_float((int)x) - __int_as_float((int)*big));

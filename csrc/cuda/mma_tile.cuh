@@ -1,12 +1,12 @@
-/* mma_tile: how tiles of float32 matrices come to the tensor cores, for products, and whatever else multiplies tiles.
+/* mma_tile: loads tiles of float32 matrices for the tensor cores, for products and other code that multiplies tiles.
  *
  *   global memory --copy_async--> stages in shared memory, each BK columns of A and rows of B --> fragments --> sums
  *
  *   stage  | 0: is multiplied | 1: is there, or on its way | 2: is filled with the round after next |   then they turn
  *
- * A tile lies as its matrix does, in rows of the dense direction, so that no element moves alone. A row is
- * cut into chunks of 16 bytes, and chunk i of row r lies at place i ^ f(r) (a swizzle), for what is read
- * at once lies in different banks then:
+ * A tile has the layout of its matrix, in rows of the dense direction, so that no element moves alone. A row is
+ * cut into chunks of 16 bytes, and chunk i of row r lies at place i ^ f(r) (a swizzle), so that elements which are read
+ * at once are in different banks:
  *
  *   dense along k        load_matrices reads a chunk of 8 rows            f(r) = r % 8
  *   dense along outer    a quarter of a warp reads 2 chunks of 4 rows     f(r) = r % 4 * 2
@@ -21,7 +21,7 @@
 
 #define NR_TF32_BK 32
 
-/* The place of a tile of outer x NR_TF32_BK elements in shared memory. */
+/* The layout of a tile of outer x NR_TF32_BK elements in shared memory. */
 template <int outer, bool along> struct staged_tile {
     static constexpr bool along_k = along;
     static constexpr int BK = NR_TF32_BK, rows = along_k ? outer : BK, columns = along_k ? BK : outer;
@@ -42,8 +42,8 @@ template <class T, class Tile, int threads, int W> struct tile_copier {
     static_assert(Tile::rows * a_row % threads == 0 && threads % a_row == 0, "a tile is no whole number of copies");
     const T *x;             /* this thread's next element */
     int stride;             /* of the matrix's other direction */
-    int outer_left, k_left; /* how far the matrix goes on from it */
-    int row, column;        /* where it lies in a tile */
+    int outer_left, k_left; /* the number of elements up to the end of the matrix */
+    int row, column;        /* its position in a tile */
     int whole;              /* tiles to come that lie in the matrix */
 
     /* `outer` elements from o0 on, below o_end, columns from k_begin on, below k_end. */
@@ -66,7 +66,7 @@ template <class T, class Tile, int threads, int W> struct tile_copier {
     }
 
     DEVICE void copy(uint32_t to) {
-        if (W == 1 && whole > 0) /* comparisons would cost as much as such small copies */
+        if (W == 1 && whole > 0) /* comparisons would take the time of such small copies */
             copy_all<true>(to);
         else
             copy_all<false>(to);
@@ -77,7 +77,7 @@ template <class T, class Tile, int threads, int W> struct tile_copier {
 };
 
 /* A block's tiles: BM x BN of C, of which a warp has WM x WN. A and B dense along k or not, copied by 16 bytes or 4.
- * terms: 3 for float32's precision (3xTF32), 1 for that of TF32. */
+ * terms: 3 for float32's precision (3xTF32), 1 for the precision of TF32. */
 template <int BM_, int BN_, int WM_, int WN_, int stages_, int blocks_, bool a_along_, bool b_along_, bool wide_,
           int terms_>
 struct mma_shape {
@@ -92,7 +92,7 @@ struct mma_shape {
     static constexpr int shared = stages * (A::bytes + B::bytes);
     static_assert(WM % 32 == 0 && WN % 32 == 0, "fragments are loaded by 32 rows or columns");
 
-    /* Where this thread's sums lie in the tile: sum[i][j][2 h + q] in row(i, h), column(j, q). */
+    /* The positions of this thread's sums in the tile: sum[i][j][2 h + q] in row(i, h), column(j, q). */
     static DEVICE int row(int i, int h) {
         const int first = (int)threadIdx.x / 32 / across * WM, g = (int)threadIdx.x % 32 / 4;
         return first + (a_along ? i * 16 + h * 8 + g : i / 2 * 32 + g * 4 + i % 2 * 2 + h);
@@ -103,7 +103,7 @@ struct mma_shape {
     }
 };
 
-/* The stages in shared memory, of A and behind them of B, and what of them a warp has in registers. */
+/* The stages in shared memory, of A and behind them of B, and the fragments that a warp has in registers. */
 template <class S> struct mma_stages {
     const unsigned char *shared;
     uint32_t a_at, b_at;
@@ -206,10 +206,10 @@ DEVICE void multiply_fragments(float (&partial)[S::TM][S::TN][4], const mma_stag
     }
 }
 
-/* Adds to sum the products of NR_TF32_BK * rounds columns of A with rows of B. Tensor cores cut their sums,
- * and the error grows with their length; so with three terms a round's sums start from zero and are then
- * added to sum in float32 (promotion). One barrier a round: behind it the stage that was multiplied last is
- * free, and the next one is there. */
+/* Adds to sum the products of NR_TF32_BK * rounds columns of A with rows of B. Tensor cores truncate their sums, and
+ * the error grows with their length; so with three terms a round's sums start from zero and are then added to sum in
+ * float32 (promotion). One barrier a round: behind it the stage that was multiplied last is free, and the next one is
+ * there. */
 template <class S>
 DEVICE void multiply_staged(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, typename S::copier_a &a,
                             typename S::copier_b &b, int rounds) {
@@ -256,11 +256,11 @@ template <class Tile> DEVICE uint32_t element_at(int outer, int k) {
     return Tile::along_k ? Tile::at(outer, k) : Tile::at(k, outer);
 }
 
-/* What three terms may have made of infinities, of numbers that round to one, or of products that overflow: NaN, or an
- * infinity of the wrong sign. */
+/* Whether a sum is NaN or infinite. Three terms may give NaN or an infinity of the wrong sign for infinities, for
+ * numbers that round to one, and for products that overflow. */
 DEVICE bool is_special(float sum) { return !(fabsf(sum) < INFINITY); }
 
-/* Special sums once more, in plain float32. Seldom, so that nothing here is hidden behind anything else. */
+/* Computes special sums again, in plain float32. This is rare, so no latency is hidden here. */
 template <class S>
 DEVICE void multiply_specials(float (&sum)[S::TM][S::TN][4], mma_stages<S> &s, typename S::copier_a &a,
                               typename S::copier_b &b, int rounds) {

@@ -1,5 +1,5 @@
-/* nonzero: the coordinates of what is true, and the elements of another tensor there. A block takes a tile: tiles are
- * counted first, and what lies before each is added up, so that each knows where it writes.
+/* nonzero: the coordinates of true elements, and the elements of another tensor there. A block takes a tile: tiles are
+ * counted first, and the counts before each tile are added up, which gives the position of its output.
  *
  *   truth    [ tile: 5 true ][ tile: 0 ][ tile: 3 ]      count_tiles: 16 bytes a thread
  *   counts     5               0          3        8     add_up: running sums, and all, which the host waits for
@@ -47,7 +47,7 @@ DEVICE uint32_t bits_of(const nonzero_args &a, int64_t i) {
     return bits;
 }
 
-/* What the threads of a block before this one have, added up, and all of them; memory: a number a warp. */
+/* The sum over the threads of a block before this one, and the sum over all; memory: a number a warp. */
 template <class T> DEVICE T sum_before(T value, T *memory, T *all) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     T to_here = value;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(NR_BLOCK) count_tiles(const nonzero_args a) {
 
 #define EACH 8 /* tiles of a thread in a round */
 
-/* One block: the counts of `tiles` become what lies before each. */
+/* One block: replaces the counts of `tiles` by the sum of the counts before each. */
 __global__ void __launch_bounds__(NR_BLOCK) add_up(const nonzero_args a, int64_t tiles) {
     __shared__ int64_t memory[WARPS];
     int64_t total = 0;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(NR_BLOCK) add_up(const nonzero_args a, int64_t
     }
 }
 
-/* What is done with the i-th true element, which lies at `place`. */
+/* Writes the output of the i-th true element, which is at `place`. */
 struct write_place { /* its coordinates */
     static DEVICE void at(const nonzero_args &a, int64_t i, int64_t place) {
         int64_t *to = static_cast<int64_t *>(a.out) + i * a.row;

@@ -1,5 +1,5 @@
-/* normalize: rows made to have mean 0 and variance 1, and the gradients of that; the statistics are recomputed going
- * backward, as on the CPU. Rows of E are computed in T, which E is, or which has wider elements (rows.cuh).
+/* normalize: scales rows to mean 0 and variance 1, and computes the gradients; backward recomputes the statistics, as
+ * on the CPU. Rows of E are computed in T, which is E or has wider elements (rows.cuh).
  *
  *   rows      a team of threads each, which hold it in registers (rows.cuh): mean, squares about it, out
  *   weight    x, g  [ part 0 of the samples ]  a block takes 32 packs of columns of a part: each lane one pack,
@@ -31,14 +31,14 @@ struct normalize_args {
     int64_t samples, part_samples;
 };
 
-/* h = (x - mean) * scale + shift: shift is what rounding the mean leaves, a part of the deviation far from 0. */
+/* h = (x - mean) * scale + shift: shift is the rounding error of the mean, a part of the deviation far from 0. */
 template <class T> struct alignas(4 * sizeof(T)) moments {
     T mean, scale, shift;
 
     DEVICE T h(T x) const { return (x - mean) * scale + shift; }
 };
 
-/* Those of rows whose squares T does not hold, or not to all its digits. */
+/* The statistics of rows whose squares T does not hold, or not to all its digits. */
 template <class E, int packs, class T = computed<E>>
 DEVICE moments<T> wide_moments(const normalize_args &a, const line &l, const share<E, packs> &x) {
     constexpr int W = line::W<E>;
@@ -100,15 +100,15 @@ DEVICE moments<T> moments_of(const normalize_args &a, const line &l, const share
     return m;
 }
 
-/* The row of this thread's team; one behind the last takes part in barriers and
- * shuffles only, as one of no elements. */
+/* The row of this thread's team. A team behind the last row takes part in barriers and shuffles only, with a row of no
+ * elements. */
 DEVICE int64_t row_of(const normalize_args &a, line *l) {
     const int64_t row = (int64_t)blockIdx.x * (NR_BLOCK / a.team) + threadIdx.x / a.team;
     *l = {row < a.rows ? a.n : 0, (int)threadIdx.x % a.team, a.team, a.wide};
     return row < a.rows ? row : 0;
 }
 
-/* Where the weights of a row begin, which of them element i has, and those of pack p. */
+/* The start of the weights of a row, the index of the weight of element i, and the weights of pack p. */
 DEVICE int64_t first_weight(const normalize_args &a, int64_t row) { return row * (a.n / a.each) % a.weights; }
 DEVICE int64_t channel_of(const normalize_args &a, int64_t i) {
     return a.n <= INT32_MAX ? quotient((uint32_t)i, a.each_by) : i / a.each;
@@ -187,7 +187,7 @@ DEVICE void sum_channels(const normalize_args &a, const line &l, int64_t row, co
     }
 }
 
-/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), the first mean being left out where that of x was. */
+/* With f = g weight: out = scale (f - mean(f) - h mean(f h)), without the first mean if x has no mean. */
 template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(const normalize_args a) {
     using T = computed<E>;
     using A = share_sum<T, packs>;
@@ -239,7 +239,7 @@ template <class E, int packs> __global__ void NR_ROW_BOUNDS(E) normalize_input(c
 
 /* ---- the weight -------------------------------------------------------------------------------------------------- */
 
-/* For a weight of one element: a warp goes down W columns a lane, each warp of a block its share of the part's samples;
+/* For a weight of one element: a warp processes W columns a lane, each warp of a block its share of the part's samples;
  * out[part][2][weights]. */
 template <class E, int W, class To> __global__ void __launch_bounds__(NR_BLOCK) sum_columns(const normalize_args a) {
     using T = computed<E>;
@@ -280,7 +280,7 @@ template <class E, int W, class To> __global__ void __launch_bounds__(NR_BLOCK) 
     }
 }
 
-/* For one of several elements: what sum_channels() has found, over the samples; out[2][weights]. */
+/* For a weight of several elements: the sums of sum_channels() over the samples; out[2][weights]. */
 template <class T, class To> __global__ void __launch_bounds__(NR_BLOCK) add_samples(const normalize_args a) {
     const line all = {a.samples, (int)threadIdx.x, NR_BLOCK, false};
     double product = 0, sum = 0;

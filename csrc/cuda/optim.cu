@@ -1,5 +1,5 @@
 /* optim: the rows of optim.def over many tensors in one launch: blocks are dealt to the tensors by their number of
- * elements. Narrow dtypes are widened as they are read, and rounded once as they are written.
+ * elements. Narrow dtypes are widened as they are read, and rounded once when they are written.
  *
  *   tensors       [ 2500 elements           ][ 100    ][ 1024   ] ...   up to AT_ONCE, their addresses being arguments
  *   blocks        [ 0      | 1      | 2     ][ 3      ][ 4      ] ...   A_BLOCK elements each, or what is left
@@ -59,7 +59,7 @@ DEVICE bool is_wide(const optim_args &a, const nr_optim_item &item, int64_t i) {
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------ */
 
-/* slot: NULL, or where the step lies on the device. */
+/* slot: NULL, or the address of the step on the device. */
 template <class Step>
 __global__ void __launch_bounds__(NR_BLOCK) step_all(const optim_args a, const Step passed, const Step *slot) {
     using T = typename Step::T;
@@ -111,7 +111,7 @@ static int64_t with_dtype(const nr_call *call, const Hyper &hyper, const Does &d
     return call->dtype == NORCH_FLOAT64 ? does(Step<double>{hyper}) : does(Step<float>{hyper});
 }
 
-/* does(the step of a call), with the formulas of its row. */
+/* does(the step of a call) applies the formulas of its row. */
 template <class Does> static int64_t with_step(const nr_call *call, const Does &does) {
     const double *hyper = static_cast<const nr_optim_plan *>(call->plan)->hyper;
     switch (call->op) {
