@@ -10,7 +10,7 @@ from .saved import history_of_result, saved_intact
 
 # {parameter of a gradient function (derivative.py): PyTorch's name}; `x_meta` becomes `self_sym_sizes`, the shape.
 _NAMES = {"x": "self", "a": "self", "b": "other", "out": "result", "axes": "dim"}
-_NAMES |= {name: name for name in "bias dim eps index keepdim mask ord p training weight".split()}
+_NAMES |= {name: name for name in "bias diagonal dim eps index keepdim mask ord p training weight".split()}
 _NAMES_OF = {
     "Addcdiv": {"b": "tensor1", "c": "tensor2"},
     "Addcmul": {"b": "tensor1", "c": "tensor2"},

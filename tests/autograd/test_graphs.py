@@ -226,3 +226,18 @@ def test_retained_gradients_are_counted_once_and_have_memory_of_their_own():
     m.backward(g, inputs=[m])
     m.grad.mul_(5)
     assert m.grad.tolist() == [5, 5] and g.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles_save_no_tensor(torch, name):
+    for m in (norch, torch):
+        for in_place in (False, True):
+            x = m.ones(3, 4, requires_grad=True)
+            y = getattr(x + 0, name + "_")(1) if in_place else getattr(x, name)(1)
+            loss = y.sum()
+            loss.backward()
+            loss.backward()
+            assert x.grad.tolist() == (getattr(m.ones(3, 4), name)(1) * 2).tolist()
+        assert getattr(x, name)(-1).grad_fn._saved_diagonal in (-1, 2**64 - 1)
+        second = m.func.hessian(lambda x, m=m: (getattr(m, name)(x) ** 3).sum())(m.ones(2, 2))
+        assert second.reshape(4, 4).sum().item() == 18

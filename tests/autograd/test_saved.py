@@ -54,7 +54,7 @@ CHAINS: dict[str, tuple[Callable[..., Any], float, str]] = {
     "topk": (lambda x, y: (x + 1).topk(8).values, 1 / 8, "the indices"),
     "median": (lambda x, y: (x + 1).median(1).values, 1 / 64, "the indices, one a row"),
     "pad": (lambda x, y: F.pad(x + 1, (1, 1)) * 2, 0, "nothing"),
-    "turns": (lambda x, y: (x + 1).roll(1, 0).flip(1).tril().repeat(2, 1), 1 / 8, "the mask of tril"),
+    "turns": (lambda x, y: (x + 1).roll(1, 0).flip(1).tril().repeat(2, 1), 0, "nothing"),
     "matmul": (lambda x, y: (x + 1) @ (y + 1), 2, "both factors"),
     "matmul by constants": (lambda x, y: (x + 1) @ y.detach() @ y.detach(), 0, "nothing new"),
     "linear": (lambda x, y: F.linear(F.linear(x, y), y), 1, "the input of the second"),

@@ -9,8 +9,10 @@ from ..._binding.numbers import int64
 from ..._package.typing import Any, Tensor
 from ..._tensor import handle as _handle
 from ..._tensor.handle import Handle
+from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
+from ...autograd.record import is_recorded, record
 from ...dtype import float32
 from ...dtype import int64 as int64_
 from ...errors import ShapeError
@@ -99,9 +101,16 @@ def _triangle(input: Tensor, diagonal: int, name: str) -> Tensor:
         offset = max(-size - 1, min(int64(offset, f"{name}: diagonal"), size + 1))
     cached = size <= _SMALL and can_cache(input)
     mask = _cached_mask(rows, columns, offset, name) if cached else _mask(rows, columns, offset, name, input)
-    return _where(mask, input, False)
+    if not is_recorded((input,)):
+        return _where(mask, input, False)
+    return record(_TRIANGLES[name], _where(mask, input.detach(), False), (input,), (offset,))
 
 
+# A node saves no mask, so that backward() may go through it again.
+_TRIANGLES = {
+    "tril": derivative("tril", grad=lambda g, diagonal: _triangle(g, diagonal, "tril"), rounds_once=True),
+    "triu": derivative("triu", grad=lambda g, diagonal: _triangle(g, diagonal, "triu"), rounds_once=True),
+}
 _SMALL = 64  # sizes of matrices whose masks are cached
 
 
