@@ -26,7 +26,14 @@ class _GlobalHooks(OrderedDict[int, Any]):
 
 def _update() -> None:
     global has_global_hooks
-    has_global_hooks = any(GLOBAL_HOOKS)
+    has_global_hooks = bool(watchers) or any(GLOBAL_HOOKS)
+
+
+def watch(called: tuple[Callable[[Any], Any], ...]) -> None:
+    """Replaces the watchers (_watch.py), which are called at every call of a module."""
+    global watchers
+    watchers = called
+    _update()
 
 
 forward_pre_hooks, forward_hooks = _GlobalHooks(), _GlobalHooks()
@@ -39,10 +46,36 @@ buffer_hooks: OrderedDict[int, Any] = OrderedDict()
 module_hooks: OrderedDict[int, Any] = OrderedDict()
 _REGISTRATION_HOOKS = {"_parameters": parameter_hooks, "_buffers": buffer_hooks, "_modules": module_hooks}
 GLOBAL_HOOKS = forward_pre_hooks, forward_hooks, backward_pre_hooks, backward_hooks
+watchers: tuple[Callable[[Any], Any], ...] = ()
+# Whether there are global hooks or watchers. Module.__call__ itself is not replaced: that would give Module and all its
+# subclasses new versions, on which guards of recordings rely, and Python 3.13 gives a class at most 1000 of them.
 has_global_hooks = False
 
 
 def call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """module.forward(*args, **kwargs) with the hooks and the watchers before and after it."""
+    ends = [end for enter in watchers if (end := enter(module)) is not None]
+    try:
+        if (
+            module._forward_hooks
+            or module._forward_pre_hooks
+            or module._backward_hooks
+            or module._backward_pre_hooks
+            or any(GLOBAL_HOOKS)
+        ):
+            result = _call_hooked(module, args, kwargs)
+        else:
+            result = module.forward(*args, **kwargs)
+    except BaseException:
+        for end in reversed(ends):
+            end(None, True)
+        raise
+    for end in reversed(ends):
+        end(result, False)
+    return result
+
+
+def _call_hooked(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """module.forward(*args, **kwargs) with the hooks before and after it."""
     waiting, result = {**forward_hooks, **module._forward_hooks}, None
     with_kwargs = {**forward_hooks_with_kwargs, **module._forward_hooks_with_kwargs}

@@ -1,5 +1,5 @@
-"""watching(): calls functions at every call of a module, while they are registered. Meanwhile Module.__call__ is
-another function, and Sequential fuses nothing (_epilogue.py), so modules need no check at other times."""
+"""watching(): calls functions at every call of a module, while they are registered. Meanwhile calls go through
+_hooks.call(), and Sequential fuses nothing (_epilogue.py)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from .._binding.library import lib
 from .._package.recording import here
+from . import _hooks
 from .module import Module
 
 # Called with a module before its call. Returns None, or a function to be called afterwards: with the result and False,
@@ -17,21 +18,6 @@ from .module import Module
 Watcher = Callable[[Module], Callable[[Any, bool], None] | None]
 
 _lock = threading.Lock()
-_watchers: tuple[Watcher, ...] = ()
-_plain: Any = Module.__call__
-
-
-def _watched(self: Module, *args: Any, **kwargs: Any) -> Any:
-    ends = [end for enter in _watchers if (end := enter(self)) is not None]
-    try:
-        result = _plain(self, *args, **kwargs)
-    except BaseException:
-        for end in reversed(ends):
-            end(None, True)
-        raise
-    for end in reversed(ends):
-        end(result, False)
-    return result
 
 
 @contextmanager
@@ -46,27 +32,15 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def _add(watcher: Watcher) -> None:
-    global _plain, _watchers
-    if not _watchers:
-        _plain = Module.__call__
-        Module.__call__ = _watched  # type: ignore[method-assign]
-    _watchers = (*_watchers, watcher)
+    _hooks.watch((*_hooks.watchers, watcher))
 
 
 def _remove(watcher: Watcher) -> None:
-    global _watchers
-    at = _watchers.index(watcher)
-    _watchers = _watchers[:at] + _watchers[at + 1 :]
-    if not _watchers:
-        Module.__call__ = _plain  # type: ignore[method-assign]
+    at = _hooks.watchers.index(watcher)
+    _hooks.watch(_hooks.watchers[:at] + _hooks.watchers[at + 1 :])
 
 
 def note_traced(module: Module) -> None:
     """The watcher of norch.capture: notes the call of a module, if this thread traces."""
     if here.trace is not None:
         here.trace.modules[id(module)] = module
-
-
-def untraced(call: Any) -> Any:
-    """The Module.__call__ that would apply if no thread traced: other threads do not see the change for a recording."""
-    return _plain if call is _watched and all(watcher is note_traced for watcher in _watchers) else call

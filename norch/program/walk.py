@@ -26,7 +26,6 @@ from .._binding.library import lib
 from .._tensor.handle import Handle
 from ..autograd.function import Function
 from ..nn._registry import CALL_HOOKS, Registry
-from ..nn._watch import untraced
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
 from .bytecode import CALLED, COMPUTES_NAMES, TAKES_NAME, Read, Use
@@ -356,7 +355,7 @@ class Walk(Settings):
 
     def _definitions(self, attributes: dict[str, Any], place: Place | None) -> None:
         """Guards a class of norch or of Python's library against attributes that a program adds."""
-        self._unchanged(lambda attributes: (*attributes, *map(untraced, attributes.values())), attributes, place)
+        self._unchanged(lambda attributes: (*attributes, *attributes.values()), attributes, place)
         for name, value in list(attributes.items()):
             if is_defined_by_user(value) and (
                 type(value) in _DEFINITIONS
