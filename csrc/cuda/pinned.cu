@@ -4,9 +4,9 @@
  *                        |           an event after each copy ends that        ^
  *                        +------------- no device was given a copy ------------+
  *
- * Allocating and freeing such memory is slow in CUDA and blocks every device meanwhile. So what is given back
- * waits in size classes for its next use, as PyTorch's CachingHostAllocator has it; and before that, where a device may
- * still read it, until the events have passed that follow the last copies from it, one a stream. */
+ * Allocating and freeing such memory is slow in CUDA and blocks every device meanwhile. So freed memory waits in size
+ * classes for its next use, as in PyTorch's CachingHostAllocator. Before that, memory that a device may still read
+ * waits for the events that follow the last copies from it, one a stream. */
 #include "cuda.cuh"
 
 #include <mutex>
@@ -16,7 +16,7 @@
 #define SMALLEST 4096
 #define CLASSES 208 /* four a power of two, up to what 64 bits count */
 
-/* A stream that was given a copy from a block, and the event behind the last of them. */
+/* A stream with copies from a block, and the event behind the last copy. */
 struct reader {
     const nr_gpu *gpu;
     int stream;
@@ -55,7 +55,7 @@ static void leave(pinned *b) {
     last = &b->next;
 }
 
-/* Whether nothing reads it any more; wait: waits until that is so, unless the device is lost. */
+/* Whether no copy reads the block any more; wait: waits until then, unless the device is lost. */
 static bool is_read(pinned *b, bool wait) {
     while (!b->readers.empty()) {
         cudaEvent_t event = b->readers.back().event;
@@ -68,7 +68,7 @@ static bool is_read(pinned *b, bool wait) {
     return true;
 }
 
-/* Keeps what nothing reads any more; wait: all that is leaving. */
+/* Keeps blocks that no copy reads any more; wait: all blocks that are leaving. */
 static void collect(bool wait) {
     while (leaving && is_read(leaving, wait)) {
         pinned *b = leaving;
@@ -89,7 +89,7 @@ static void release_waiting() {
 static pinned *make(size_t n, int size_class) {
     pinned *b = nr_library->allocation_fails() ? nullptr : new (std::nothrow) pinned();
     cudaError_t error = b ? cudaHostAlloc(&b->memory, n, cudaHostAllocDefault) : cudaErrorMemoryAllocation;
-    if (b && error == cudaErrorMemoryAllocation) { /* the memory missing may be in the cache */
+    if (b && error == cudaErrorMemoryAllocation) { /* the missing memory may be in the cache */
         cudaGetLastError();
         collect(true);
         release_waiting();
@@ -128,7 +128,7 @@ void *nr_cuda_pinned(const nr_backend *self, size_t n, void **memory) {
     return b;
 }
 
-/* Where no event can be had, the copy is waited for. */
+/* If no event can be created, waits for the copy. */
 void nr_cuda_reads_pinned(const nr_backend *self, void *block) {
     const nr_gpu *gpu = reinterpret_cast<const nr_gpu *>(self);
     pinned *b = static_cast<pinned *>(block);

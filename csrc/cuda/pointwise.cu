@@ -16,7 +16,7 @@ static int64_t size_of(const nr_call *call, const pointwise_kernel *kernel, int 
     return is_bool ? 1 : nr_library->dtypes[call->dtype].size;
 }
 
-/* Input o; a number in the plan is as wide as what the kernel computes with. */
+/* Input o; a number in the plan has the dtype in which the kernel computes. */
 static operand input_of(const nr_call *call, const pointwise_kernel *kernel, const nr_plan &plan, int o) {
     const nr_dtype_row *dtypes = nr_library->dtypes;
     return operand_of(plan, o, o == 1 && kernel->choice ? 1 : dtypes[dtypes[call->dtype].wide].size);
@@ -39,8 +39,8 @@ static int32_t run_dense(const nr_call *call, const pointwise_kernel *kernel) {
     return run_blocks(call, halves ? kernel->halves : kernel->dense, blocks_for(a.n, NR_BLOCK * width), a);
 }
 
-/* Whether the innermost rows are whole runs of neighbours that one access may take, of every operand that has not one
- * number a row: sums with a row or a column, for example. */
+/* Whether the innermost rows are whole runs of neighbours that one access may take, for every operand except those with
+ * one number a row: sums with a row or a column, for example. */
 static bool has_runs(const nr_call *call, const pointwise_kernel *kernel, const nr_plan &plan) {
     if (plan.ndim == 0 || plan.size[0] % kernel->width != 0 || plan.stride[0][0] == 0) return false;
     for (int o = 0; o < plan.operands; o++) {

@@ -1,4 +1,4 @@
-/* pool: windows over planes and the adjoints, a thread an element of what is written: it reads all that belongs to it,
+/* pool: windows over planes and the adjoints, a thread for each written element: it reads all elements that contribute,
  * in a fixed order, so that the order of additions is fixed. Neighbouring threads read neighbours.
  *
  *   forward   x  a b c d e     windows of 3     y  0 1 2        thread 1 reads b c d
@@ -21,7 +21,7 @@ struct pool_args {
     double divisor_of_sum;
 };
 
-/* Which plane, row and column element i is. */
+/* The plane, row and column of element i. */
 struct coordinates {
     int64_t plane;
     int32_t row, column;
@@ -42,7 +42,8 @@ struct coordinates {
     }
 };
 
-/* The first position of window i along axis d, and how many it has. A stride of 0: the windows divide the plane. */
+/* The first position of window i along axis d, and the number of its positions. A stride of 0: the windows divide the
+ * plane. */
 DEVICE int32_t begin_of(const pool_args &a, int d, int32_t i) {
     return a.stride[d] ? i * a.stride[d] - a.padding[d] : (int32_t)((int64_t)i * a.size[d] / a.result[d]);
 }
@@ -52,14 +53,14 @@ DEVICE int32_t taps_of(const pool_args &a, int d, int32_t i) {
     return (int32_t)(((i + 1LL) * a.size[d] + a.result[d] - 1) / a.result[d]) - begin_of(a, d, i);
 }
 
-/* How many elements window i counts along axis d. */
+/* The number of elements that window i counts along axis d. */
 DEVICE int32_t counted(const pool_args &a, int d, int32_t i) {
     const int32_t begin = begin_of(a, d, i), end = begin + taps_of(a, d, i);
     const int32_t last = a.count_padding ? a.size[d] + a.padding[d] : a.size[d];
     return (end < last ? end : last) - (a.count_padding || begin > 0 ? begin : 0);
 }
 
-/* What the sum of window (i, j) is to be multiplied with. */
+/* The factor of the sum of window (i, j). */
 template <class T> DEVICE T factor(const pool_args &a, int32_t i, int32_t j) {
     if (a.divisor_of_sum != 0) return (T)(1.0 / a.divisor_of_sum);
     return T(1) / (T)((int64_t)counted(a, 0, i) * counted(a, 1, j));

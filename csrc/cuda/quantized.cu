@@ -1,5 +1,5 @@
 /* quantized: products with a weight of 8-bit or 4-bit integers, a thread an element of the result; and the weight as
- * floats. The kernels are plain: what such a weight saves on a device is memory, not time. */
+ * floats. The kernels are plain: such a weight saves memory on a device, not time. */
 #include "cuda.cuh"
 
 #include "../families/quantized.h"
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(NR_BLOCK) quantized_linear(const nr_quantized_
     static_cast<float *>(p.y)[at] = sum + (p.bias ? static_cast<const float *>(p.bias)[j] : 0.0f);
 }
 
-/* Each thread finds the scale of its row of x. Sums are split as on the CPU (cpu/int8_isa.c), and are its bits. */
+/* Each thread finds the scale of its row of x. Sums are split as on the CPU (cpu/int8_isa.c), with the same bits. */
 __global__ void __launch_bounds__(NR_BLOCK) quantized_dynamic(const nr_quantized_plan p) {
     const int64_t at = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (at >= p.m * p.n) return;

@@ -1,5 +1,5 @@
-/* radix: what sorting and selection share: elements as unsigned keys of the same order, the lanes that they lie in, and
- * the ranks of a tile's keys by one digit of 8 bits, stable, which warps find by ballots.
+/* radix: the code that sorting and selection share: elements as unsigned keys of the same order, the lanes that they
+ * lie in, and the ranks of a tile's keys by one digit of 8 bits, stable, which warps find by ballots.
  *
  *   keys    warp 0: 3 1 3 2 | warp 1: 1 1 3 2     digits, ITEMS rounds of 32 keys a warp
  *   before          0 0 1 0           0 1 0 0     keys of the warp with that digit in front of each: votes on its bits
@@ -19,7 +19,7 @@
 
 /* ---- keys: -0 as 0, NaN above all -------------------------------------------------------------------------------- */
 
-/* An index below a limit, which its key is: shorter, and of fewer digits than all int64_t have. */
+/* An index below a limit, which is its key: shorter, with fewer digits than an int64_t. */
 struct bounded {
     int64_t index;
 };
@@ -30,7 +30,7 @@ template <class T> struct radix_key {
 };
 template <class T> using key_type = typename radix_key<T>::type;
 
-/* Without places zeros keep their signs, for the key is all that is left of an element. */
+/* Without places zeros keep their signs, because only the key of an element is kept. */
 template <class T, bool PLACES = true> DEVICE key_type<T> key_of(T x) {
     using Key = key_type<T>;
     const Key sign = (Key)1 << (8 * sizeof(Key) - 1);
@@ -44,8 +44,8 @@ template <class T, bool PLACES = true> DEVICE key_type<T> key_of(T x) {
     }
 }
 
-/* The element of a key; `stored`, unless NULL, is read where the key does not tell all of it: the
- * sign of a zero, what a NaN carries. */
+/* The element of a key; `stored`, unless NULL, is read if the key does not determine the element: the sign of a zero,
+ * the payload of a NaN. */
 template <class T> DEVICE T value_of(key_type<T> key, const T *stored) {
     using Key = key_type<T>;
     const Key sign = (Key)1 << (8 * sizeof(Key) - 1);
@@ -126,7 +126,7 @@ DEVICE uint32_t sum_to_lane(uint32_t x) {
     return x;
 }
 
-/* What the threads of a block before this one have, added up. memory: a number a warp. */
+/* The sum over the threads of a block before this one. memory: a number a warp. */
 template <int THREADS> DEVICE uint32_t sum_before(uint32_t value, uint32_t *memory) {
     const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     const uint32_t to_here = sum_to_lane(value);
@@ -144,8 +144,8 @@ template <int THREADS> struct radix_counts {
     uint32_t sums[THREADS / 32];
 };
 
-/* The keys of this thread's warp with the digit of each that lie before it, into rank; how
- * many of each digit, into counts. */
+/* The keys of this thread's warp with the digit of each that are before it, into rank; the number of keys of each
+ * digit, into counts. */
 template <int ITEMS, class Key>
 DEVICE void rank_in_warp(const Key (&key)[ITEMS], int pass, uint32_t (&rank)[ITEMS], uint32_t *counts) {
     const int lane = (int)threadIdx.x % 32;

@@ -1,6 +1,6 @@
 /* radix_sort: lanes of any length, digit by digit from the lowest, each digit in one sweep over the keys. A block
- * sorts a tile by the digit in shared memory, learns from the tiles before it how many keys of each digit those
- * have, and writes its own behind them.
+ * sorts a tile by the digit in shared memory, reads from the tiles before it their number of keys of each digit, and
+ * writes its keys behind them.
  *
  *   count     of each digit's values in a lane, all digits at once      -> where the keys of a value start in the lane
  *   sweep 0   x          -> keys and places  [ digit 0      | digit 1    | ... ]
@@ -8,14 +8,14 @@
  *
  *   status    tile 0: 5 5 ready | tile 1: own count 3 | tile 2: own count 4 | tile 3 adds 4, 3 and then 5: 12 before it
  *
- * A tile takes its number when it begins, so that those before it have begun, and none waits for one that cannot run. A
- * digit in which all keys of a lane agree costs nothing: its blocks leave at once.
+ * A tile takes its number when it begins, so that earlier tiles have begun, and no tile waits for one that cannot run.
+ * A digit in which all keys of a lane agree takes no time: its blocks return at once.
  *
  * Adinets, Merrill, "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs" (2022); decoupled look-back:
  * Merrill, Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (NVIDIA, 2016). */
 #include "radix.cuh"
 
-/* Where a sweep of a lane reads and writes: the lane itself, or one of two buffers. */
+/* The source and target of a sweep of a lane: the lane itself, or one of two buffers. */
 enum sweep_end : uint8_t { IDLE, LANE, BUFFER };
 struct route {
     uint8_t from, to; /* IDLE: nothing to do; LANE; BUFFER, BUFFER + 1 */
@@ -111,10 +111,10 @@ __global__ void __launch_bounds__(NR_BLOCK) plan_passes(const __grid_constant__ 
     }
 }
 
-/* What a tile has told: 0, nothing yet; 1 + its own count of a digit; or, above OWN, that of all tiles to it. */
+/* The status of a tile: 0, nothing yet; 1 + its count of a digit; or, above OWN, the count of all tiles up to it. */
 #define OWN 8192u
 
-/* How many keys of this thread's digit the tiles before this one of a lane have.
+/* The number of keys of this thread's digit in the tiles before this one of a lane.
  * status: of that digit in its tile 0. */
 DEVICE uint32_t look_back(const uint32_t *status, uint32_t tile) {
     uint32_t before = 0;

@@ -7,8 +7,8 @@
  *   float32   x0  x1  x2  x3  |  x4  x5  x6  x7  | ...    16 bytes written at once; integers of any dtype are as others
  *   others    x0 ...  x1 ...  |  x2 ...  x3 ...  | ...    two words an element
  *
- * Dropout multiplies as it draws: x is read and its result written in the same accesses, and a
- * byte an element says what was kept. */
+ * Dropout multiplies as it draws: x is read and its result written in the same accesses, and a byte for each element
+ * says whether it was kept. */
 #include "cuda.cuh"
 #include "../families/random.h"
 
@@ -19,12 +19,12 @@ struct random_args {
     double least, scale;
     int64_t n;
     uint64_t seed, counter, low, span;
-    const uint64_t *slot; /* NULL, or where seed and counter lie */
+    const uint64_t *slot; /* NULL, or the address of seed and counter */
     uint32_t kept;        /* of the bits of a word */
     volatile nr_report *report;
 };
 
-/* 1 where the draw is below the probability, else 0; an invalid probability is reported at the next synchronization. */
+/* 1 if the draw is below the probability, else 0; an invalid probability is reported at the next synchronization. */
 template <class T> DEVICE T one_with(const random_args &a, T drawn, int64_t i) {
     const T p = static_cast<const T *>(a.probability)[i];
     if (!(p >= 0 && p <= 1)) a.report->found = NR_NO_PROBABILITY;

@@ -24,7 +24,7 @@ template <int count, class T> DEVICE void scatter(void *to, const T (&from)[coun
     for (int k = 0; k < count; k++) static_cast<T *>(to)[at + k * size] = from[k];
 }
 
-/* The gradient of h': the sum of those that are given. */
+/* The gradient of h': the sum of those that are not NULL. */
 template <class T> DEVICE T added(const nr_recurrent_plan &p, int64_t unit) {
     T sum = 0;
 #pragma unroll

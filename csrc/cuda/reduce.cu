@@ -1,5 +1,5 @@
-/* reduce: how many threads share an output, and into how many parts its elements are cut: enough of both to keep
- * the device busy, and both by shape and strides, so that a result is the same each time.
+/* reduce: the number of threads that share an output, and of parts of its elements: enough of both to keep the device
+ * busy. Both depend on shape and strides alone, so that a result is the same each time.
  *
  *   along     x  [ t0 t1 .. t7 | t0 t1 .. t7 | ... ]   a team of neighbouring threads an output: they read neighbours
  *   narrow    x  [ o0 o0 o0 | o1 o1 o1 | ... ]         the same of short rows, which shared memory lines up
@@ -52,7 +52,7 @@ static int32_t run_narrow(const nr_call *call, const reduce_kernel *kernel, redu
     return launched(call);
 }
 
-/* The arguments but for how outputs are shared and cut. */
+/* The arguments, except how outputs are shared and divided. */
 static reduce_args args_of(const nr_call *call, const nr_plan &kept, const char *in) {
     const nr_reduce_plan &plan = *static_cast<const nr_reduce_plan *>(call->plan);
     reduce_args a = {};
@@ -129,7 +129,7 @@ static int32_t run_part(const nr_call *call, const nr_plan &kept) {
     const scratch partials(gpu, a.parts > 1 ? (size_t)(a.outputs * a.parts * kernel->state_size) : 0);
     if (partials.failed()) return NORCH_ERROR_MEMORY;
     a.partials = partials.memory;
-    /* States that are combined in shared memory: those of all threads, or one of each warp. */
+    /* States that are combined in shared memory: of all threads, or one of each warp. */
     const size_t states = (size_t)(NR_BLOCK * kernel->state_size);
     const size_t shared = a.team == 1 ? 0 : a.across ? states * (size_t)width : states / 32;
     void (*const run)(reduce_args) = width > 1 ? kernel->columns : kernel->reduce;

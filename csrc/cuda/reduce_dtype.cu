@@ -38,7 +38,7 @@ DEVICE void merge_apart(typename Row::State (&s)[n], typename Row::State *states
     }
 }
 
-/* Writes what a part of output `output`, or all of it, has given. */
+/* Writes the result of a part of output `output`, or of all of it. */
 template <class Row> DEVICE void finish(const reduce_args &a, const typename Row::State &s, int64_t output, char *out) {
     if (a.partials)
         reinterpret_cast<typename Row::State *>(a.partials)[(int64_t)blockIdx.y * a.outputs + output] = s;

@@ -1,6 +1,6 @@
 /* reduce_rows: the REDUCE rows of ops.def as classes, and the order in which threads of a team combine the elements of
- * a row of one output: what the kernels of reductions alone (reduce_dtype.cu) and of chains (chain_dtype.cu) share, so
- * that both give the same bits. What includes this is compiled without contraction, as formulas.cuh says.
+ * a row of one output: which the kernels of single reductions (reduce_dtype.cu) and of chains (chain_dtype.cu) share,
+ * so that both give the same bits. Files that include this are compiled without contraction, as formulas.cuh says.
  *
  *   take        t0 t1 .. t7 | t0 t1 .. t7 | ...                 each team-th element, four to eight at once
  *   take_wide   t0 t0 t0 t0 t1 t1 t1 t1 .. | t0 t0 t0 t0 ...    neighbours in 16 bytes, four such runs at once
@@ -49,7 +49,7 @@ STATE(MOMENTS)
 
 #define LEAST least_element<T>()
 #define MOST largest_element<T>()
-/* The dtype of what a row writes; one that is computed with D may be stored as narrow as the input is. */
+/* The dtype of a row's result; a result computed in D may be stored in the narrow dtype of the input. */
 #define OUT_SAME D
 #define OUT_FLOAT D
 #define OUT_SUM typename choose<D::kind == NR_KIND_F, D, dtype_int64>::type
@@ -97,7 +97,7 @@ STATE(MOMENTS)
 
 #define NR_SCALE 0x1p+600
 
-/* The sum times 2^-64 is finite where the elements are; where it loses digits the plain one does not overflow. */
+/* The sum times 2^-64 is finite if the elements are; if it loses digits, the plain sum does not overflow. */
 template <class D> struct scaled_mean {
     using T = typename D::T;
     using ACC = typename D::A;
@@ -171,7 +171,7 @@ template <class D> constexpr int width_of = sizeof(typename D::S) >= 8 ? 2 : siz
 
 /* ---- the elements of a row, by a team of threads ----------------------------------------------------------------- */
 
-/* Where the elements of a row lie. */
+/* The positions of the elements of a row. */
 template <class D> struct row_in_memory {
     using T = typename D::T;
     const char *in;
@@ -229,7 +229,7 @@ template <class D> DEVICE bool is_wide(const char *in, int64_t stride) {
     return reinterpret_cast<uintptr_t>(in) % (uintptr_t)(stride * width_of<D>) == 0;
 }
 
-/* The state of the lane that is `by` further on in the warp. */
+/* The state of the lane that is `by` lanes further in the warp. */
 template <class State> DEVICE State state_of_lane(const State &s, int by) {
     uint32_t words[(sizeof(State) + 3) / 4] = {};
     memcpy(words, &s, sizeof s);
@@ -239,8 +239,8 @@ template <class State> DEVICE State state_of_lane(const State &s, int by) {
     return other;
 }
 
-/* What a team of neighbouring threads has, merged in an order that depends on their number
- * alone; its first thread gets it. */
+/* The states of a team of neighbouring threads, merged in an order that depends on their number alone; the first thread
+ * gets the result. */
 template <class Row> DEVICE void merge_neighbours(typename Row::State &s, typename Row::State *of_warps, int team) {
     for (int half = (team < 32 ? team : 32) / 2; half > 0; half /= 2) Row::merge(s, state_of_lane(s, half));
     if (team <= 32) return;

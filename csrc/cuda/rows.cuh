@@ -1,6 +1,6 @@
 /* rows: what softmax and normalize share: rows of n contiguous elements, each processed by a team of
- * threads, which hold it in registers where it fits, 16 bytes an access where its address allows that, and
- * join what they found in a fixed order.
+ * threads, which hold it in registers if it fits, 16 bytes an access if its address allows that, and join their results
+ * in a fixed order.
  *
  *   wide    [ t0 t0 t0 t0 | t1 t1 t1 t1 | ... of all the team ][ t0 t0 t0 t0 | ...      pack 0 of each, then pack 1
  *   else    [ t0 t1 t2 .. ][ t0 t1 t2 .. ][ ... ][ ...        ][ t0 t1 t2 .. ][ ...     W rounds make a pack
@@ -18,8 +18,8 @@
  * nothing is said (0). */
 #define NR_ROW_BOUNDS(E) __launch_bounds__(NR_BLOCK, sizeof(E) == 4 ? 0 : 2)
 
-/* An element of a narrow dtype as memory has it. What rows are made of is one of these, float or double; computed<E> is
- * what its elements are computed in. */
+/* An element of a narrow dtype in memory. The elements of rows are one of these, float or double; computed<E> is the
+ * type in which they are computed. */
 template <class D> struct stored {
     typename D::S bits;
     DEVICE operator typename D::T() const { return widen<D>(bits); }
@@ -48,7 +48,8 @@ struct line {
     template <class E> DEVICE int64_t at(int64_t p, int k) const {
         return wide ? (member + p * team) * W<E> + k : member + (p * W<E> + k) * team;
     }
-    /* Lets the compiler find the places of elements again from here on: kept, they take more registers than the row. */
+    /* Makes the compiler compute the positions of elements again from here on: kept, they take more registers than the
+     * row. */
     DEVICE void find_again() {
 #ifdef __CUDA_ARCH__
         asm volatile("" : "+r"(team));
@@ -119,7 +120,7 @@ template <class E, int packs> struct share {
 /* Long rows are added up in double: a thread takes thousands of their elements. */
 template <class T, int packs> using share_sum = typename choose<(packs > 0), T, double>::type;
 
-/* What all threads of a team have, joined; each gets the same. All threads of the block must call it. */
+/* The values of all threads of a team, joined; each thread gets the result. All threads of the block must call it. */
 template <class A, class Join> DEVICE A meet(const line &l, A value, const Join &join) {
     for (int half = (l.team < 32 ? l.team : 32) / 2; half > 0; half /= 2)
         value = join(value, __shfl_xor_sync(0xffffffffu, value, half));

@@ -10,8 +10,8 @@
  *
  * Parts, of columns too, learn the totals of those before theirs from a kernel that ran first (Blelloch, "Prefix Sums
  * and Their Applications", 1990). The second begins where the first ended, at what the cache still has. (Look-back in
- * one kernel is no faster, and joins totals in an order that varies from run to run.) How a lane is cut follows from
- * shape and layout alone, so results do. float sums run in double, as on the CPU. */
+ * one kernel is no faster, and joins totals in an order that varies from run to run.) Shape and layout alone determine
+ * how a lane is divided, and so its results. float sums run in double, as on the CPU. */
 #include "../families/scan.h"
 #include "cuda.cuh"
 
@@ -49,7 +49,8 @@ template <class T> struct product_scan : sum_scan<T> {
     static DEVICE State begin() { return 1; }
     static DEVICE State join(State a, State b) { return a * b; }
 };
-/* log(exp(a) + exp(b)); equal infinities have no distance. A call, for it is long, and joined in many places. */
+/* log(exp(a) + exp(b)); equal infinities have no distance. It is not inlined, because it is long and used in many
+ * places. */
 static __device__ __attribute__((noinline)) double add_exponentials(double a, double b) {
     double high = a > b ? a : b, low = a > b ? b : a;
     if (a != a || b != b) return a + b;
@@ -61,7 +62,7 @@ template <class T> struct exponential_scan : sum_scan<T> {
     static DEVICE double join(double a, double b) { return add_exponentials(a, b); }
 };
 
-/* The index of the last of the best so far; a NaN is better than all numbers, and only a later NaN replaces it. */
+/* The index of the last best element so far; a NaN is better than all numbers, and only a later NaN replaces it. */
 template <class T> struct best {
     T value;
     int64_t index; /* -1: none yet */
@@ -99,7 +100,7 @@ template <class S> DEVICE S from_thread(S s, int thread) {
     return brought(s, [&](auto x) { return __shfl_sync(ALL_LANES, x, thread); });
 }
 
-/* What the threads of a team, a warp or a power of two of its threads, have, joined up to this one. */
+/* The values of the threads of a team, a warp or a power of two of its threads, joined up to this one. */
 template <class Scan> DEVICE typename Scan::State join_to_here(typename Scan::State state, int team = 32) {
     const int member = (int)threadIdx.x % team;
 #pragma unroll
@@ -110,7 +111,7 @@ template <class Scan> DEVICE typename Scan::State join_to_here(typename Scan::St
     return state;
 }
 
-/* What all threads of a warp have, joined: the first gets it. */
+/* The values of all threads of a warp, joined: the first thread gets the result. */
 template <class Scan> DEVICE typename Scan::State join_warp(typename Scan::State state) {
     const int lane = (int)threadIdx.x % 32;
 #pragma unroll
@@ -154,8 +155,8 @@ DEVICE typename Scan::State join_on(typename Scan::State before, int64_t i, int6
     return before;
 }
 
-/* Writes the running states of N neighbours, as what leaves the cache first: it keeps
- * the input that is yet to be read. */
+/* Writes the running states of N neighbours, marked to leave the cache first: the cache keeps input that is yet to be
+ * read. */
 template <class Scan, int N>
 DEVICE void write_on(const scan_args &a, char *lane, typename Scan::State before, int64_t i, int64_t last,
                      const typename Scan::In (&x)[N]) {
@@ -243,7 +244,7 @@ template <class Scan, bool WRITES> __global__ void __launch_bounds__(NR_BLOCK) s
     }
 }
 
-/* Where a block is: a part of a lane, of which a thread takes ITEMS neighbours PACKS times in a tile. */
+/* The position of a block: a part of a lane, of which a thread takes ITEMS neighbours PACKS times in a tile. */
 template <class Scan> struct scan_place {
     using State = typename Scan::State;
     static constexpr int TILE = NR_BLOCK * ITEMS * Scan::PACKS;
@@ -264,7 +265,7 @@ template <class Scan> struct scan_place {
     }
 };
 
-/* What the threads of a block have, joined in order: lane 0 of the first warp gets it. */
+/* The values of the threads of a block, joined in order: lane 0 of the first warp gets the result. */
 template <class Scan>
 DEVICE typename Scan::State join_block(typename Scan::State state, typename Scan::State *of_warps) {
     const int t = (int)threadIdx.x;
@@ -301,7 +302,7 @@ template <class Scan> __global__ void __launch_bounds__(NR_BLOCK) total_of_part(
     if (threadIdx.x == 0) place.totals()[place.part] = total;
 }
 
-/* What the parts before this one of its lane come to: each thread joins some, then all. */
+/* The joined totals of the parts before this one of its lane: each thread joins several, then all threads. */
 template <class Scan>
 DEVICE typename Scan::State carry_of(const typename Scan::State *totals, int64_t parts,
                                      typename Scan::State *of_warps) {
@@ -394,12 +395,12 @@ template <class T> static const scan_kernels *find(int32_t kind) {
     case NORCH_SCAN_MIN: return kernels_of<extreme_scan<T, -1>>();
     }
     if constexpr (is_same<T, int64_t>)
-        return nullptr; /* logcumsumexp is one of floats */
+        return nullptr; /* logcumsumexp takes floats */
     else
         return kernels_of<exponential_scan<T>>();
 }
 
-/* True where every group of ITEMS neighbours of operand o can be accessed at once, forward or backward. */
+/* Whether every group of ITEMS neighbours of operand o can be accessed at once, forward or backward. */
 static bool is_wide(const nr_plan &lanes, int o, int64_t n, int64_t step, int64_t size) {
     const char *lowest = lanes.data[o] + (step < 0 ? (n - 1) * step : 0);
     bool aligned = (step == size || (step == -size && n % ITEMS == 0)) && is_aligned(lowest, ITEMS * size);
@@ -409,7 +410,7 @@ static bool is_wide(const nr_plan &lanes, int o, int64_t n, int64_t step, int64_
 
 static int64_t ceiling(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
-/* The totals of parts, where there are several, and then the scan. */
+/* The totals of parts, if there are several, and then the scan. */
 static int32_t with_totals(const nr_call *call, const scan_kernels *kernels, scan_args &a, void (*total)(scan_args),
                            void (*scan)(scan_args), dim3 grid) {
     const nr_gpu *gpu = gpu_of(call);

@@ -10,9 +10,9 @@
  *   long runs  index  5 5 5 5 | 5 5 5 5 | 5 7 7 7     are cut at multiples of PIECE: a piece's part of a longer
  *              tail --------^   head --^  ^-- head    run is kept, and joined in order by a thread a run
  *
- * What is written goes in order, so that results are the same at every run and the last write to a place is the one
- * that stays. The plain way without atomics, whose order is chance; sorted, it is the reduction by key of Thrust (Bell
- * and Hoberock, GPU Computing Gems, 2011). */
+ * Writes are in order, so that results are the same at every run and the last write to a position stays. It is the
+ * plain method without atomics, whose order varies; sorted, it is the reduction by key of Thrust (Bell and Hoberock,
+ * GPU Computing Gems, 2011). */
 #include "index.cuh"
 #include "radix.cuh"
 
@@ -29,7 +29,7 @@ struct scatter_args {
     uint32_t pieces;
 };
 
-/* How an element is written over another, by kind; a NaN wins over all. */
+/* The combination of a written element with the former one, by kind; NaN takes precedence. */
 template <class D, int kind> DEVICE typename D::S combined(typename D::S a, typename D::S b) {
     using S = typename D::S;
     if constexpr (kind == NR_SCATTER)
@@ -95,8 +95,8 @@ template <class D, int W> struct sorted_step {
     DEVICE S &kept(char *where, int64_t piece) const { return reinterpret_cast<S *>(where)[piece * a.to.n + column]; }
 };
 
-/* A thread a step: where a run begins, or a piece in a run, it takes what follows in
- * the piece. The last write stays. */
+/* A thread a step: where a run begins, or a piece in a run, it takes the following steps in the piece. The last write
+ * stays. */
 template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) scatter_sorted(const scatter_args a) {
     using S = pack<typename D::S, W>;
     const uint32_t number = blockIdx.x * NR_BLOCK + threadIdx.x;
@@ -123,7 +123,7 @@ template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) 
     }
 }
 
-/* A thread a piece of a column: a run that leaves it gets what the next pieces have of it. */
+/* A thread a piece of a column: a run that leaves it gets the rest from the next pieces. */
 template <class D, int kind, int W> __global__ void __launch_bounds__(NR_BLOCK) join_pieces(const scatter_args a) {
     using S = pack<typename D::S, W>;
     const sorted_step<D, W> sorted(a, blockIdx.x * NR_BLOCK + threadIdx.x);
@@ -157,7 +157,7 @@ template <class D, int kind, int W = 1> static scatter_kernels scatter_of() {
     return {scatter_in_order<D, kind>, scatter_sorted<D, kind, W>, join_pieces<D, kind, W>};
 }
 
-/* Four columns of a sum of float32 as one, where they are neighbours that begin at multiples of 16 bytes. */
+/* Four columns of a sum of float32 as one, if they are neighbours that begin at multiples of 16 bytes. */
 #define WIDE_COLUMNS 4
 static bool widen_columns(const nr_call *call, nr_plan *columns, const nr_plan &along, bool one_lane) {
     const nr_index_plan &plan = *static_cast<const nr_index_plan *>(call->plan);
@@ -185,7 +185,7 @@ template <int kind> static scatter_kernels combining(int32_t number) {
     return {};
 }
 
-/* What is only moved goes by size, under the name of a dtype of that size. */
+/* Elements that are only moved are dispatched by size, under the name of a dtype of that size. */
 static scatter_kernels kernels_of(const nr_call *call) {
     switch (call->op) {
     case NR_SCATTER_ADD: return combining<NR_SCATTER_ADD>(call->dtype);

@@ -1,4 +1,4 @@
-/* scatter_sums: sums at indices by integers, which come to the same in any order, so that atomics may add them. Each
+/* scatter_sums: sums at indices by integers, whose result is the same in any order, so that atomics may add them. Each
  * element of the target that is summed into has a slot: column * axis_size + index.
  *
  *   slot    a                     b                 float32 terms: sign, 24 bits of significand, exponent
@@ -9,8 +9,8 @@
  *
  *   few slots:  blocks add in their own shared memory first, or all would wait at a few addresses
  *
- * A term loses what lies more than 24 + up bits below the largest of its slot: with 2^24 terms 2^-39 of that, far less
- * than the rounding of sums in float32. Where a term is infinite or NaN, sum counts both infinities instead, each in 32
+ * A term loses the bits more than 24 + up below the largest term of its slot: with 2^24 terms 2^-39 of that, far less
+ * than the rounding of sums in float32. If a term is infinite or NaN, sum counts both infinities instead, each in 32
  * bits. Integer dtypes need no top: their sums wrap. Order-independent sums by integers: Demmel, Nguyen, "Parallel
  * Reproducible Summation" (IEEE Trans. Computers 64, 2015). */
 #include "index.cuh"
@@ -27,7 +27,7 @@ struct sums_args {
     int32_t up; /* bits by which a term of the largest exponent is shifted up */
 };
 
-/* The slot of an element of the nest, -1 where its index is out of range; at: its operands. */
+/* The slot of an element of the nest, -1 if its index is out of range; at: its operands. */
 DEVICE int64_t slot_of(const sums_args &a, uint32_t i, int64_t (&at)[4]) {
     a.each.find(i, at);
     const int64_t index = *reinterpret_cast<const int64_t *>(a.to.index + at[1]);
@@ -39,7 +39,7 @@ DEVICE uint32_t exponent_of(uint32_t bits) {
     return exponent ? exponent : 1; /* a subnormal number has the unit of the smallest normal one */
 }
 
-/* A term as what is added to its slot. */
+/* A term as the integer that is added to its slot. */
 DEVICE uint64_t term_of(float x, uint32_t top, int32_t up) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);

@@ -6,7 +6,7 @@
  *                    c0 c1 .. c15 thread 1   combine what they found in shared memory in a fixed order; many or short
  *                    ...                     columns: a thread each
  *
- * The largest element is taken off first, so that nothing overflows (Blanchard, Higham and
+ * The largest element is subtracted first, so that nothing overflows (Blanchard, Higham and
  * Higham, IMA J. Numer. Anal. 41, 2021). */
 #include "../families/softmax.h"
 #include "rows.cuh"
@@ -88,7 +88,7 @@ template <class T, int packs> __global__ void NR_ROW_BOUNDS(T) softmax_rows_back
 
 /* ---- columns ----------------------------------------------------------------------------------------------------- */
 
-#define COLUMNS 16 /* that a block takes where a column has more than one thread */
+#define COLUMNS 16 /* that a block takes if a column has more than one thread */
 
 /* The combined values of the threads of a column, which are `distance` apart in the block. */
 template <class Join> DEVICE double joined(double value, int distance, int team, double *memory, const Join &join) {
@@ -160,7 +160,7 @@ template <class T> static int32_t run(const nr_call *call, const nr_softmax_plan
             return is_backward ? softmax_rows_backward<T, packs> : softmax_rows<T, packs>;
         });
         LAUNCH(kernel, shape.blocks, NR_BLOCK, 0, stream, a);
-    } else { /* a thread a column where they are many, or short */
+    } else { /* a thread for each column if they are many, or short */
         a.team = a.rows < 16384 && a.n >= 64 ? NR_BLOCK / COLUMNS : 1;
         auto kernel = is_backward ? softmax_columns<T, true> : softmax_columns<T, false>;
         LAUNCH(kernel, blocks_for(a.rows, NR_BLOCK / a.team), NR_BLOCK, 0, stream, a);

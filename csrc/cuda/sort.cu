@@ -1,4 +1,4 @@
-/* sort: argsort of lanes by the way that their length asks for, and searches, which bisect. All ways are stable.
+/* sort: argsort of lanes by a method that depends on their length, and searches by bisection. All methods are stable.
  *
  *   a few of many    topk.cu          the k-th key bit by bit, in registers
  *   short lanes      sort_rows.cu     a block a lane, in shared memory
@@ -14,7 +14,7 @@ struct search_args {
     nest<3> where;
 };
 
-/* How many elements precede each value; compared as PyTorch does, so that NaN comes last. */
+/* The number of elements that precede each value; compared as in PyTorch, so that NaN comes last. */
 template <class T> __global__ void __launch_bounds__(NR_BLOCK) search(const search_args a) {
     int64_t i = (int64_t)blockIdx.x * NR_BLOCK + threadIdx.x;
     if (i >= a.values) return;

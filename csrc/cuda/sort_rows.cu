@@ -8,7 +8,7 @@
  *   out        registers in order: neighbours write neighbours
  *   tiny       a warp a lane of at most 64: each key counts those before it
  *
- * What a lane lacks to a full tile are keys of all ones behind it, which stay there: every pass is stable. */
+ * A lane is filled up to a full tile by keys of all ones, which stay behind it: every pass is stable. */
 #include "radix.cuh"
 
 template <class T, int THREADS, int ITEMS> struct row_memory {
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(THREADS) sort_row(const __grid_constant__ radi
         if (first + i * 32 < n) lane.write(first + i * 32, key[i], lane.place(position[i]));
 }
 
-/* Lanes of at most 32 ITEMS elements, a warp each: a key's rank is how many come before it. */
+/* Lanes of at most 32 ITEMS elements, a warp each: a key's rank is the number of keys before it. */
 template <class T, int ITEMS>
 __global__ void __launch_bounds__(NR_BLOCK) rank_row(const __grid_constant__ radix_args a) {
     using Key = key_type<T>;
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(NR_BLOCK) rank_row(const __grid_constant__ rad
         if (member + i * 32 < n) lane.write(rank[i], key[i], lane.place(member + i * 32));
 }
 
-/* The longest lane that a block sorts: its keys and places fill what shared memory a kernel may have. */
+/* The longest lane that a block sorts: its keys and places fill the shared memory that a kernel may have. */
 template <class T> constexpr int LONGEST = sizeof(key_type<T>) == 4 ? 4096 : 2048;
 
 template <class T> static void launch_rows(const nr_call *call, const radix_args &a) {

@@ -4,8 +4,8 @@
  *   stream 1          copy | copy | wait for e ... kernel            what two are given in any, unless an event says
  *
  * Each thread of the host has a current stream a device, to which its calls go (nr_gpu.stream). Streams are
- * few, and are never destroyed: a program that asks for more gets those of before again, as from PyTorch's
- * pools (c10/cuda/CUDAStream.cpp). */
+ * few, and are never destroyed: a program that requests more gets earlier streams again, as from PyTorch's pools
+ * (c10/cuda/CUDAStream.cpp). */
 #include "cuda.cuh"
 
 #include <mutex>

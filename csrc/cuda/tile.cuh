@@ -1,6 +1,6 @@
 /* tile: the loop that products and convolutions share. A block computes a BM x BN tile of C = A B. Its threads read the
- * next BK columns of A and rows of B into registers while they multiply the present ones out of shared memory, where
- * two of each lie in turn; a thread keeps TM x TN sums in registers.
+ * next BK columns of A and rows of B into registers while they multiply the current ones from shared memory, which
+ * holds two of each in turn; a thread keeps TM x TN sums in registers.
  *
  *                     B  +--------- BN ---------+      one round:  fetch  the next tiles, global memory to registers
  *                    BK  |         | y |        |                  each k: x and y, shared memory to registers;
@@ -9,12 +9,12 @@
  *     BM | x  | -------> |        |sums|        |                         places in shared memory
  *        +----+          +----------------------+ C
  *
- * What A and B are, their sources know:
+ * The sources of A and B define them:
  *
  *   fetch()      reads the thread's elements of the next BK columns; zeros behind the last
  *   put(tile)    writes them to tile[k][outer], rows being outer + NR_TILE_GAP apart
  *
- * Method: Volkov, Demmel, "Benchmarking GPUs to tune dense linear algebra" (SC 2008), and what grew from it. */
+ * Method: Volkov, Demmel, "Benchmarking GPUs to tune dense linear algebra" (SC 2008), and later work. */
 #ifndef NR_CUDA_TILE_H
 #define NR_CUDA_TILE_H
 
@@ -35,10 +35,10 @@ template <class Element, class Sum, int BM_, int BN_, int BK_, int TM_, int TN_>
     static constexpr int down = BM / TM / 4, across = BN / TN / 8; /* warps */
     static constexpr int a_count = BM * BK / NR_BLOCK, b_count = BN * BK / NR_BLOCK;
     static_assert(down * across * 32 == NR_BLOCK && a_count > 0 && b_count > 0, "the tiles do not fit the threads");
-    /* That a multiprocessor should hold. */
+    /* The number of blocks that a multiprocessor should hold. */
     static constexpr int blocks = sizeof(Sum) == 8 ? 1 : TM * TN > 32 ? 2 : TM * TN > 4 ? 3 : 1;
 
-    /* Where row i and column j of this thread lie in the tile. */
+    /* The positions of row i and column j of this thread in the tile. */
     static DEVICE int row(int i) {
         int warp = (int)threadIdx.x / 32 / across, lane = (int)threadIdx.x % 32 / 16 * 2 + (int)threadIdx.x % 2;
         return warp * 4 * TM + lane * RUN_M + i / RUN_M * 4 * RUN_M + i % RUN_M;
@@ -89,7 +89,7 @@ DEVICE void multiply_tiles(typename S::A (&sum)[S::TM][S::TN], SourceA &a, Sourc
     b.put(b_tiles);
     __syncthreads();
     constexpr bool BY_ROUND =
-        S::TM * S::TN <= 4; /* with so few sums those of a round are cheaply added first: less error */
+        S::TM * S::TN <= 4; /* with so few sums the sums of a round are added first at little cost: less error */
     for (; rounds > 0; rounds--) {
         typename S::A of_round[S::TM][S::TN] = {};
         auto &to = BY_ROUND ? of_round : sum;
@@ -112,7 +112,7 @@ DEVICE void multiply_tiles(typename S::A (&sum)[S::TM][S::TN], SourceA &a, Sourc
 
 /* ---- a matrix as a source -------------------------------------------------------------------------------------- */
 
-/* How one is read: an element at a time, or 16 bytes along k, or along the other direction. */
+/* How a matrix is read: an element at a time, or 16 bytes along k, or along the other direction. */
 enum matrix_way { EACH, WIDE_ALONG_K, WIDE_ALONG_OUTER };
 
 /* `outer` (rows of A, columns of B) from o0 on, below o_end; strides in elements. */
@@ -139,7 +139,7 @@ template <class T, int outer, int BK, int way> struct matrix_source {
         spot = k * pitch + o;
         x = matrix + (o0 + o) * stride_o + (k_begin + k) * stride_k;
 #pragma unroll
-        for (int e = 0; e < accesses; e++) /* wide only where W divides the dense size */
+        for (int e = 0; e < accesses; e++) /* wide only if W divides the dense size */
             reach[e] = o0 + o + e * o_on() < o_end ? k_end - k_begin - k - e * k_on() : 0;
     }
 

@@ -1,6 +1,6 @@
 /* topk: the first few of each lane in order, without sorting the rest. A team (a warp, or a block) holds a part of a
  * lane in registers and finds the key of the k-th by its bits from the highest down: it counts the keys that are at
- * least as large as a trial. What comes before that key, and of its equals the first, is put in order by counting.
+ * least as large as a trial. The keys before that key, and the first of its equals, are put in order by counting.
  *
  *   lane     [ part 0 ][ part 1 ][ part 2 ]     a team a part; short lanes have one, and are done
  *   found    [ k keys and places of each  ]     again a lane: selected from again, or sorted, when it is short
@@ -18,11 +18,11 @@
 struct select_args {
     radix_args lanes;
     uint32_t parts;
-    void *keys; /* [lane][part][count]: what parts found, unless there is one */
+    void *keys; /* [lane][part][count]: the results of parts, unless there is one */
     uint32_t *places;
 };
 
-/* The sum over a team of THREADS of what its threads have; round: 0 and 1 by turns, so that one barrier is enough. */
+/* The sum over the threads of a team of THREADS; round: 0 and 1 by turns, so that one barrier is enough. */
 template <int THREADS> DEVICE int team_sum(int value, int (*memory)[THREADS / 32], int round) {
     for (int half = 16; half > 0; half /= 2) value += __shfl_xor_sync(NR_ALL, value, half);
     if constexpr (THREADS > 32) {

@@ -1,5 +1,5 @@
-/* wgmma: the instructions of compute capability 9.0 (NR_HAS_WGMMA) by which tiles of matrices come to shared memory and
- * are multiplied out of it, one function an instruction.
+/* wgmma: the instructions of compute capability 9.0 (NR_HAS_WGMMA) that load tiles of matrices into shared memory and
+ * multiply them from there, one function an instruction.
  *
  *   one thread:     expect_bytes(full)   copy_tile ... copy_tile     (the tensor memory accelerator, in the background)
  *                        |                                  ^
@@ -19,7 +19,7 @@
 
 #include "mma.cuh"
 
-/* What the tensor memory accelerator knows of a matrix; cuTensorMapEncodeTiled makes it (CUtensorMap). */
+/* The description of a matrix for the tensor memory accelerator; cuTensorMapEncodeTiled creates it (CUtensorMap). */
 struct alignas(64) tensor_map {
     uint64_t opaque[16];
 };
@@ -37,7 +37,7 @@ struct alignas(64) tensor_map {
 #define NR_ASM(...) (void)0
 #endif
 
-/* A warpgroup gives registers of its threads back, or waits for as many as it wants: n each, a multiple of 8. */
+/* A warpgroup releases registers of its threads, or waits until it has as many as it needs: n each, a multiple of 8. */
 template <int n> DEVICE void limit_registers() { NR_ASM("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(n)); }
 template <int n> DEVICE void raise_registers() { NR_ASM("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(n)); }
 
@@ -75,7 +75,7 @@ DEVICE void copy_tile(uint32_t to, const tensor_map *map, int x, int y, int firs
 
 /* Makes what this thread has written to shared memory visible to store_tile(). */
 DEVICE void publish_to_stores() { NR_ASM("fence.proxy.async.shared::cta;" :: : "memory"); }
-/* Begins to copy a box of shared memory to the matrix, but for what lies outside of it. */
+/* Begins to copy a box of shared memory to the matrix, except the part outside of it. */
 DEVICE void store_tile(const tensor_map *map, uint32_t from, int x, int y, int first_batch, int second_batch) {
     NR_ASM("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map), "r"(from),
            "r"(x), "r"(y), "r"(first_batch), "r"(second_batch) : "memory");
@@ -148,7 +148,7 @@ DEVICE void wgmma(float (&d)[128], uint64_t a_tile, uint64_t b_tile, bool keep) 
 #undef NR_ASM
 #endif
 
-/* A tile at an address of shared memory, as wgmma wants it told: 1024 bytes from 8 rows to the next 8; of a tile
+/* The descriptor for wgmma of a tile at an address of shared memory: 1024 bytes from 8 rows to the next 8; of a tile
  * across, 64 columns wide, `leading` bytes from one to the next. */
 DEVICE uint64_t describe_tile(uint32_t at, int leading) {
     const uint64_t swizzle_128 = 1;

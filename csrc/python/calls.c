@@ -154,7 +154,8 @@ static void *py_dtypes_seen(void *self, void *const *args, nr_ssize n) { /* by h
 
 /* ---- rows of ops.def as functions: the call and, if a gradient is wanted, the node ------------------------- */
 
-/* What the rows of a form have in common: the builtins that compute one and write one, and how many tensors they take. */
+/* The properties that rows of a form share: the builtins that compute one and write one, and how many tensors they
+ * take. */
 typedef struct row_form {
     const char *name;
     nr_builtin call, write;

@@ -46,7 +46,7 @@ static inline norch_tensor *nr_take_header(const char *name, void *from) {
  * and the result is that of the batching rule of the call. */
 void *nr_stopped(const char *name, void *const *args, int64_t n) __attribute__((cold));
 
-/* A builtin, with its n arguments args (Python's convention METH_FASTCALL). make_calls.py finds what is defined so. */
+/* A builtin, with its n arguments args (Python's convention METH_FASTCALL). make_calls.py finds these definitions. */
 #define NR_UNUSED __attribute__((unused))
 #define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *args NR_UNUSED, nr_ssize n NR_UNUSED)
 

@@ -49,7 +49,7 @@ static const char *const used_names[] = {"used_dltensor", "used_dltensor_version
 
 /* ---- export ---------------------------------------------------------------------------------------------- */
 
-/* What an exported capsule points to. It begins with the header of one of the two versions. */
+/* The target of an exported capsule. It begins with the header of one of the two versions. */
 typedef struct exported {
     union {
         dl_managed managed;

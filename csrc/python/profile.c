@@ -383,8 +383,8 @@ static void forget(void) {
 
 static void *none(void) { return Py_NewRef(NR_NONE); }
 
-/* profile_start(flags, place or None): clears all rows, and begins to note calls and copies, and what flags add.
- * place() is called before each, and its result kept in the row. */
+/* profile_start(flags, place or None): clears all rows, and begins to record calls and copies, and the data that flags
+ * select. place() is called before each, and its result kept in the row. */
 NR_BUILTIN(profile_start) {
     if (!nr_counted("profile_start", 2, n)) return NULL;
     forget();

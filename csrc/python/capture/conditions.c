@@ -1,4 +1,4 @@
-/* conditions: what Python notes at the end of a recording, on which replays depend. */
+/* conditions: the conditions of replays, which Python passes at the end of a recording. */
 #include "../../core/error.h"
 #include "../../core/memory.h"
 #include "recording.h"
@@ -6,8 +6,8 @@
 static void *optional(void *object) { return object == NR_NONE ? NULL : Py_XNewRef(object); }
 
 /* record_conditions(recording, guards, those of the backward part, watches or None, before_run, after_run, restore,
- * stored, kept): when a run is possible, and what Python does before and after it. Without watches before_run is always
- * called; restore(results, arguments) puts copies of the tensors `stored` somewhere. */
+ * stored, kept): the conditions of a run, and the Python functions before and after it. Without watches before_run is
+ * always called; restore(results, arguments) puts copies of the tensors `stored` somewhere. */
 NR_BUILTIN(record_conditions) {
     nr_recording *r = n == 9 ? nr_recording_of("record_conditions", args[0]) : NULL;
     if (!r || r->ready || r->conditions.guards.containers) {

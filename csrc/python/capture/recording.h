@@ -40,7 +40,7 @@ typedef struct nr_leaf_mode {
     void *node_type;
 } nr_leaf_mode;
 
-/* What is known only while it records; empty afterwards. */
+/* The state that exists only while it records; empty afterwards. */
 typedef struct nr_log {
     nr_seen *seen;
     nr_grad_before *before; /* of the tensors that the last recording used */
@@ -92,7 +92,7 @@ typedef struct nr_guard {
     nr_guard_kind kind;
 } nr_guard;
 
-/* What guards look into: a dict, a list, the cell of a variable, the fields of an object, or a function. */
+/* An object that guards read: a dict, a list, the cell of a variable, the fields of an object, or a function. */
 typedef enum nr_container_kind { NR_DICT, NR_LIST, NR_CELL, NR_FIELDS, NR_CALLABLE } nr_container_kind;
 typedef struct nr_container {
     nr_guard *first, *end;
@@ -152,7 +152,7 @@ typedef struct nr_kept {
     bool written; /* by runs */
 } nr_kept;
 
-/* What must be as it was recorded, besides the tensors in use. */
+/* The conditions besides the tensors in use. */
 typedef struct nr_conditions {
     int modes; /* NR_COMPARED of them */
     int32_t default_dtype;
@@ -203,7 +203,7 @@ struct nr_recording {
 static inline int64_t nr_references_of(const norch_tensor *x) { return (uint32_t)x->references; }
 static inline bool nr_is_ours_alone(const norch_tensor *x) { return nr_references_of(x) == 1; }
 
-/* What Python reads of tensors besides shapes and dtypes. */
+/* The properties of tensors that Python reads besides shapes and dtypes. */
 enum {
     NR_READS_GRAD = 1,
     NR_READS_HISTORY = 2, /* is_leaf, grad_fn */

@@ -40,7 +40,7 @@ static bool is_held(const nr_conditions *c, const norch_storage *storage) {
     return low > 0 && c->held[low - 1].to > from;
 }
 
-/* Whether what else Python reads of an argument is as it was; of .grad and attributes, that there are none. */
+/* Whether other properties that Python reads of an argument are unchanged, and .grad and attributes absent. */
 static bool same_metadata(const norch_tensor *x, const nr_leaf *leaf, int64_t reads) {
     const norch_tensor *as = &leaf->tensor;
     if (reads & NR_READS_GRAD && x->grad != NR_NONE) return false;

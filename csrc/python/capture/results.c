@@ -1,4 +1,4 @@
-/* results: what a run gives to Python.
+/* results: the results of a run for Python.
  *
  *   an argument, a tensor from before the recording   the same object
  *   a view of such, or of a gradient of kept.c        a view

@@ -1,4 +1,4 @@
-/* tensors_used: the tensors from before it that a recorded function uses, and what it does with their .grad. */
+/* tensors_used: the older tensors that a recorded function uses, and its reads and writes of their .grad. */
 #include "../../core/memory.h"
 #include "recording.h"
 
