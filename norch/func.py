@@ -16,7 +16,7 @@ from ._package.exports import publish
 from ._tensor.handle import Handle
 from .autograd.grad_mode import mode
 from .autograd.levels import Level
-from .autograd.transforms import Linearized, check_nesting, check_shapes, leaves, with_leaves
+from .autograd.transforms import ENTERS, LEAVES, Linearized, check_nesting, check_shapes, leaves, per_leaf, with_leaves
 from .errors import ArgumentError, BoundsError, DTypeError, Error, ShapeError
 from .ops.copy import cat, stack
 from .random import default_generator
@@ -216,24 +216,6 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
 # ---- maps over a batch axis ----------------------------------------------------------------------------------------
 
 
-# PyTorch's names of what a container with a batch axis of its own, as a TensorDict, does at a level of vmap().
-_ENTERS, _LEAVES = "_add_batch_dim", "_remove_batch_dim"
-
-
-def per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
-    """The axis of each tensor in tree. dims is one axis for all tensors, None for none, or nested as tree."""
-    if dims is None or isinstance(dims, int):
-        return [dims] * len(leaves(tree, _ENTERS))
-    if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
-        return [dim for key, part in tree.items() for dim in per_leaf(dims[key], part, name)]
-    if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
-        return [dim for d, part in zip(dims, tree, strict=True) for dim in per_leaf(d, part, name)]
-    if not isinstance(dims, (tuple, list, dict)):
-        raise ArgumentError(f"vmap: {name} holds axes, which are integers or None, not {dims!r}")
-    described = f"a {type(tree).__name__} of {len(tree)}" if isinstance(tree, (tuple, list, dict)) else "a tensor"
-    raise ArgumentError(f"vmap: {name} {dims!r} does not fit {described}")
-
-
 def _batch_size(tensors: list[Any], dims: list[Any], args: tuple[Any, ...], in_dims: Any) -> int:
     """The size that all tensors of args have along their axes dims. ArgumentError if no tensor has an axis, or if sizes
     differ.
@@ -255,7 +237,7 @@ def _sample(x: Any, dim: int, level: Level) -> Any:
     from .batching import batch
 
     if not isinstance(x, Handle):
-        return getattr(x, _ENTERS)(in_dim=dim % x.ndim, vmap_level=level)
+        return getattr(x, ENTERS)(in_dim=dim % x.ndim, vmap_level=level)
     return batch(x, dim % x.ndim, level)
 
 
@@ -264,7 +246,7 @@ def _unbatched(x: Any, dim: int | None, level: Level) -> Any:
     from .batching.level import is_batched_at, unbatch
 
     if not isinstance(x, Handle) and dim is not None:
-        return getattr(x, _LEAVES)(vmap_level=level, batch_size=level.size, out_dim=dim % (x.ndim + 1))
+        return getattr(x, LEAVES)(vmap_level=level, batch_size=level.size, out_dim=dim % (x.ndim + 1))
     if dim is None:
         if is_batched_at(x, level):
             raise ArgumentError(
@@ -302,7 +284,7 @@ def vmap(
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        tensors, dims = leaves(args, _ENTERS), per_leaf(in_dims, args, "in_dims")
+        tensors, dims = leaves(args, ENTERS), per_leaf(in_dims, args, "in_dims")
         size = _batch_size(tensors, dims, args, in_dims)
         result, parts = None, []
         state = default_generator.__getstate__() if randomness == "same" and size > (chunk_size or size) else None
@@ -320,17 +302,17 @@ def vmap(
                     ]
                 )
                 samples = [x if d is None else _sample(x, d, level) for x, d in zip(chunk, dims, strict=True)]
-                result = func(*with_leaves(args, samples, _ENTERS), **kwargs)
-                tensors_out = leaves(result, _ENTERS)
+                result = func(*with_leaves(args, samples, ENTERS), **kwargs)
+                tensors_out = leaves(result, ENTERS)
                 if not tensors_out:
                     raise ArgumentError(f"vmap: the function gives {type(result).__name__}, which holds no tensor")
                 alone = isinstance(result, Handle) and isinstance(out_dims, tuple) and len(out_dims) == 1
                 along = per_leaf(out_dims[0] if alone else out_dims, result, "out_dims")
                 parts.append([_unbatched(x, dim, level) for x, dim in zip(tensors_out, along, strict=True)])
         if len(parts) == 1:
-            return with_leaves(result, parts[0], _ENTERS)
+            return with_leaves(result, parts[0], ENTERS)
         columns = zip(along, zip(*parts, strict=True), strict=True)
-        return with_leaves(result, [pieces[0] if dim is None else cat(pieces, dim) for dim, pieces in columns], _ENTERS)
+        return with_leaves(result, [pieces[0] if dim is None else cat(pieces, dim) for dim, pieces in columns], ENTERS)
 
     return mapped
 

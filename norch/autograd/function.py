@@ -13,7 +13,7 @@ from ..errors import Error, ShapeError
 from .broadcast import sum_to
 from .grad_mode import F, mode, no_grad
 from .inplace import check_writable
-from .levels import within, zeros_of
+from .levels import Level, within, zeros_of
 from .node import Node
 from .record import gradient_edge
 from .saved import freed, saved_intact
@@ -318,14 +318,12 @@ def once_differentiable(function: F) -> F:
 
 def _mapped(cls: type[Function], arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, bool]:
     """(The result of the subclass's vmap(), True); (None, False) if no argument is batched."""
-    from ..batching.own_rules import by_rule, level_of
-
-    level = level_of((arguments, named))
+    level = Level.own_rules.level_of((arguments, named))
     if level is None:
         return None, False
     if cls.generate_vmap_rule:
         raise Error(f"{cls.__name__}: a Function with generate_vmap_rule=True has no vmap() of its own")
-    return by_rule(cls.vmap, level, arguments, named), True
+    return Level.own_rules.by_rule(cls.vmap, level, arguments, named), True
 
 
 def _requires_grad(result: Any) -> bool:

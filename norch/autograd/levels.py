@@ -38,6 +38,7 @@ class Level:
     """
 
     notes: Any = None
+    own_rules: Any = None  # norch/batching/own_rules.py, which sets it; levels exist only when that package is imported
     __slots__ = ("__weakref__", "randomness", "size", "start")
 
     def __init__(self, size: int, randomness: str = "error"):

@@ -24,6 +24,9 @@ from .transpose import transposed
 
 Tensors = Sequence[Any]
 
+# PyTorch's names of what a container with a batch axis of its own, as a TensorDict, does at a level of vmap().
+ENTERS, LEAVES = "_add_batch_dim", "_remove_batch_dim"
+
 
 # ---- trees: tensors in lists, tuples and dicts ----------------------------------------------------------------------
 
@@ -69,6 +72,20 @@ def with_leaves(tree: Any, values: Any, method: str = "") -> Any:
         return values[0]
     rest = iter(values)
     return map_tree(lambda _: next(rest), tree, method)
+
+
+def per_leaf(dims: Any, tree: Any, name: str) -> list[Any]:
+    """The axis of each tensor in tree. dims is one axis for all tensors, None for none, or nested as tree."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(leaves(tree, ENTERS))
+    if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
+        return [dim for key, part in tree.items() for dim in per_leaf(dims[key], part, name)]
+    if isinstance(tree, (list, tuple)) and isinstance(dims, (list, tuple)) and len(tree) == len(dims):
+        return [dim for d, part in zip(dims, tree, strict=True) for dim in per_leaf(d, part, name)]
+    if not isinstance(dims, (tuple, list, dict)):
+        raise ArgumentError(f"vmap: {name} holds axes, which are integers or None, not {dims!r}")
+    described = f"a {type(tree).__name__} of {len(tree)}" if isinstance(tree, (tuple, list, dict)) else "a tensor"
+    raise ArgumentError(f"vmap: {name} {dims!r} does not fit {described}")
 
 
 def _nesting(tree: Any) -> Any:

@@ -8,7 +8,7 @@ imported at first use.
 
 from __future__ import annotations
 
-from . import conv, copy, index, layers, pointwise, products, random, scan, view  # noqa: F401
+from . import conv, copy, index, layers, own_rules, pointwise, products, random, scan, view  # noqa: F401
 from .level import Batched, Draws, batch, call_rows, unbatch, with_leading_axis
 
 __all__ = ["Batched", "Draws", "batch", "call_rows", "unbatch", "with_leading_axis"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 from .._package.typing import Any, NamedTuple
 from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
 from ..autograd.levels import Level, within
-from ..autograd.transforms import leaves, with_leaves
+from ..autograd.transforms import leaves, per_leaf, with_leaves
 from ..errors import Error
 from .level import batch, innermost, is_batched_at, spread, unbatch
 
@@ -27,8 +29,6 @@ def level_of(args: Any) -> Level | None:
 def by_rule(rule: Any, level: Level, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """The result of rule(info, in_dims, *args, **named), which returns (results, out_dims): it gets the samples of a
     level along first axes, outside that level. Its operations are recorded."""
-    from ..func import per_leaf  # a lazy import, as that module imports this package
-
     tensors: list[Any] = leaves((args, named))
     if mode.enabled:  # samples have separate gradients by a tensor that they share
         tensors = [spread(x, level) if x.requires_grad and not is_batched_at(x, level) else x for x in tensors]
@@ -59,3 +59,6 @@ def _axes(x: Any, level: Level) -> Any:
         axes = [_axes(value, level) for value in x]
         return axes if isinstance(x, list) else tuple(axes)
     return 0 if isinstance(x, Handle) and is_batched_at(x, level) else None
+
+
+Level.own_rules = sys.modules[__name__]

@@ -11,8 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import norch
-
+from ..device import device
 from ..nn._hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ..nn.module import Module
 from ..nn.recurrent import RNNBase
@@ -79,7 +78,7 @@ def _type_of(value: Any) -> Type:
     if isinstance(value, (list, tuple)):
         element = _type_of(value[0]) if value else Type("TensorType", "Tensor")
         return Type("ListType", f"{'Tensor' if element.kind() == 'TensorType' else element}[]", element=element)
-    kind = _KINDS.get(type(value), "DeviceObjType" if isinstance(value, norch.device) else "AnyType")
+    kind = _KINDS.get(type(value), "DeviceObjType" if isinstance(value, device) else "AnyType")
     return Type(
         kind, kind.removesuffix("Type").lower() if kind not in ("NoneType", "StringType") else kind[:4].rstrip("i")
     )

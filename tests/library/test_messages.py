@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ("*.md", "*.py", "*.pyi", "*.toml", "*.c", "*.h", "*.cu", "*.txt", "Makefile", "*.mk", ".ci/*")
 FOREIGN = (  # the project of that name on the package index
     r"(?<![\w.-])norch\\*\[(linalg|mpi|nccl|cuda|tensorboard|examples|test|dev|site|release)\b",
-    r"pip3? install [^\n`#;]*(?<![\w./-])norch(?![\w/-])",
+    r"pip3? install [^\n`#;]*(?<![\w./+-])norch(?![\w/-])",
     r"metadata\.\w+\([\"']norch[\"']",
     r"(?<![\w.-])norch([=<>~]=|-[\d*])",
 )
