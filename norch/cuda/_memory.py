@@ -20,14 +20,20 @@ def _memory(device: Any) -> Any:
     return values
 
 
+def _of_pool(device: Any, place: int) -> int:
+    """A statistic of the pool; 0 without a CUDA device, as programs log them everywhere."""
+    return _memory(device)[place] if cuda_device_count() else 0
+
+
 def memory_allocated(device: Any = None) -> int:
-    """The bytes that tensors use. Each tensor is rounded up to a block of the pool, of 512 bytes or more.
+    """The bytes that tensors use, 0 without a CUDA device. Each tensor is rounded up to a block of the pool, of 512
+    bytes or more.
 
     >>> before, x = norch.cuda.memory_allocated(), norch.ones(1024, device="cuda")
     >>> norch.cuda.memory_allocated() - before
     4096
     """
-    return _memory(device)[0]
+    return _of_pool(device, 0)
 
 
 def max_memory_allocated(device: Any = None) -> int:
@@ -38,7 +44,7 @@ def max_memory_allocated(device: Any = None) -> int:
     >>> norch.cuda.max_memory_allocated() >= 8 << 20
     True
     """
-    return _memory(device)[1]
+    return _of_pool(device, 1)
 
 
 def memory_reserved(device: Any = None) -> int:
@@ -47,7 +53,7 @@ def memory_reserved(device: Any = None) -> int:
     >>> norch.cuda.memory_reserved() >= norch.cuda.memory_allocated()
     True
     """
-    return _memory(device)[2]
+    return _of_pool(device, 2)
 
 
 def max_memory_reserved(device: Any = None) -> int:
@@ -56,7 +62,7 @@ def max_memory_reserved(device: Any = None) -> int:
     >>> norch.cuda.max_memory_reserved() >= norch.cuda.memory_reserved()
     True
     """
-    return _memory(device)[3]
+    return _of_pool(device, 3)
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:

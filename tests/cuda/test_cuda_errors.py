@@ -23,12 +23,16 @@ ASK = """
 import norch
 assert not norch.cuda.is_available() and norch.cuda.device_count() == 0
 print(norch.cuda.why_not())
-for call in (lambda: norch.ones(2, device="cuda"), norch.ones(2).cuda, norch.cuda.synchronize, norch.cuda.init):
+for call in (lambda: norch.ones(2, device="cuda"), norch.ones(2).cuda, norch.cuda.synchronize, norch.cuda.init,
+             norch.cuda.mem_get_info):
     try:
         call()
         print("no error")
     except norch.DeviceError as error:
         assert str(error) == norch.cuda.why_not()
+memory = norch.cuda.memory_allocated, norch.cuda.max_memory_allocated
+memory += norch.cuda.memory_reserved, norch.cuda.max_memory_reserved
+assert [call(*given) for call in memory for given in ((), (0,), ("cuda:1",), ("cpu",))] == [0] * 16
 assert norch.ones(2).sum().item() == 2 and norch.ones(2).pin_memory().is_pinned() is False
 """
 
