@@ -222,7 +222,7 @@ class _Inputs:
         x, declared = self.tensors[i], self.dynamic.setdefault(self.names[i], {})
         pairs = axes.items() if isinstance(axes, Mapping) else enumerate(axes or ())
         for axis, dim in pairs:
-            if dim is None or type(dim) is int:
+            if dim is None or type(dim) is int or getattr(dim, "kind", "") == "STATIC":
                 continue
             if not -x.ndim <= axis < x.ndim:
                 raise ArgumentError(f"onnx.export: input {self.names[i]} of shape {tuple(x.shape)} has no axis {axis}")

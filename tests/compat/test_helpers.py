@@ -305,3 +305,15 @@ def test_what_is_asked_of_an_attention(torch: Any) -> None:
         asked = lib.backends.cuda.SDPAParams(x, x, x, None, 0.0, True, False)
         assert asked.query is x and (asked.attn_mask, asked.is_causal) == (None, True)
         assert lib.backends.cuda.can_use_flash_attention(asked) is False
+
+
+def test_dims_of_exports() -> None:
+    Dim = norch.export.Dim  # noqa: N806
+    assert [repr(d) for d in (Dim("batch", max=99), Dim("b"), Dim("b", min=2), Dim.DYNAMIC(min=2, max=9))] == [
+        "Dim('batch', min=0, max=99)", "Dim('b', min=0)", "Dim('b')", "DimHint(DYNAMIC, min=2, max=9)",
+    ]  # fmt: skip
+    for wrong in (lambda: Dim("1b"), lambda: Dim("b", min=3, max=3), lambda: Dim.AUTO(min=-1), lambda: Dim.AUTO(3, 2)):
+        with pytest.raises(AssertionError):
+            wrong()
+    with pytest.raises(TypeError):
+        Dim.AUTO(min=2)(max=3)

@@ -473,6 +473,19 @@ def test_any_axis_may_be_dynamic() -> None:
     exported(Of(attend), norch.randn(2, 4, 4), norch.randn(2, 5, 4), others=others, dynamic_shapes=shapes)
 
 
+def test_dynamic_shapes_of_dims() -> None:
+    Dim = norch.export.Dim  # noqa: N806
+    batch, steps = norch.export.dims("batch", "steps", max=99)
+    assert norch.export.dynamic_shapes.Dim is Dim and isinstance(batch, Dim) and not isinstance(Dim.AUTO, Dim)
+    x = norch.randn(2, 4, 5, 3, 6)
+    others = [(norch.randn(b, s, i, j, 6),) for b, s, i, j in ((3, 7, 2, 4), (4, 1, 6, 5))]
+    shapes = ({0: batch, 1: steps, 2: Dim.AUTO, 3: Dim.DYNAMIC(min=2, max=9), 4: Dim.STATIC},)
+    model = Of(lambda x: x.reshape(x.shape[0] * x.shape[1], -1, x.shape[3], 6).softmax(1))
+    program = exported(model, x, others=others, dynamic_shapes={"xs": shapes})
+    names = [d.dim_param or d.dim_value for d in program.model_proto.graph.input[0].type.tensor_type.shape.dim]
+    assert names == ["batch", "steps", "xs_0_axis_2", "xs_0_axis_3", 6]
+
+
 @pytest.mark.parametrize("dtype", [norch.float16, norch.float64])
 def test_halves_and_doubles(dtype: Any) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.ReLU()).to(dtype)
