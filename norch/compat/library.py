@@ -137,6 +137,7 @@ def custom_op(
         if not short:
             raise ArgumentError(f"custom_op: an operation is named like 'namespace::name', not {name!r}")
         definition = CustomOpDef(space, short, schema or infer_schema(function, mutates_args=mutates_args), function)
+        definition._opoverload.function = None if schema else function
         definition._register(device_types, function)
         return definition
 

@@ -6,8 +6,12 @@ norch cannot load operators that were compiled for PyTorch. It has its own imple
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
+import re
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from types import SimpleNamespace
@@ -43,10 +47,13 @@ class Operation:
         self.backward: Callable[..., Any] | None = None
         self.setup_context: Callable[..., Any] | None = None
         self.vmap: Callable[..., Any] | None = None
+        self.function: Callable[..., Any] | None = None  # whose parameters the operation has, if no schema was given
         self.__name__ = self._opname = name.rpartition("::")[2]
         self.namespace = name.partition("::")[0]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs and (signature := self.signature):
+            args, kwargs = _placed(signature, args, kwargs)
         tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         if self.vmap is not None and within.levels:
             from ..batching.own_rules import by_rule, level_of
@@ -60,6 +67,13 @@ class Operation:
             with norch.no_grad():
                 return kernel(*args, **kwargs)
         return _recorded(self, kernel, args, kwargs)
+
+    @property
+    def signature(self) -> inspect.Signature | None:
+        """The parameters, or None if they are unknown."""
+        if self.function is not None:
+            return inspect.signature(self.function)
+        return _parsed(self.schema) if self.schema else None
 
     def kernel(self, tensors: list[Tensor]) -> Callable[..., Any]:
         kinds = [x.device.type for x in tensors]
@@ -84,6 +98,40 @@ class Operation:
         return f"<Operation {self.name}>"
 
 
+@cache
+def _parsed(schema: str) -> inspect.Signature:
+    """The parameters of a schema, "(Tensor x, int[] k=[1, 2], *, float j=1.) -> Tensor"."""
+    inside = schema.rpartition("->")[0].partition("(")[2].rpartition(")")[0]
+    kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = []
+    for part in re.findall(r"""(?:"[^"]*"|'[^']*'|\[[^]]*\]|\([^)]*\)|[^,])+""", inside):
+        declared, _, text = part.strip().partition("=")
+        if declared == "*":
+            kind = inspect.Parameter.KEYWORD_ONLY
+            continue
+        default: Any = inspect.Parameter.empty
+        if text:
+            try:
+                default = ast.literal_eval(text)
+            except (ValueError, SyntaxError):  # a constant of PyTorch's, such as contiguous_format
+                default = text
+        found.append(inspect.Parameter(declared.split()[-1], kind, default=default))
+    return inspect.Signature(found)
+
+
+def _placed(signature: inspect.Signature, args: Any, kwargs: Any, defaults: bool = False) -> tuple[Any, dict[str, Any]]:
+    """The arguments as PyTorch's dispatcher passes them: by position, but for parameters after "*". Without defaults
+    the parameters after the last given one are left out."""
+    bound = signature.bind(*args, **kwargs)
+    given = dict(bound.arguments)
+    bound.apply_defaults()
+    if defaults:
+        return bound.args, bound.kwargs
+    places = [i for i, name in enumerate(bound.arguments) if name in given]
+    named = {name: value for name, value in bound.kwargs.items() if name in given}
+    return bound.args[: places[-1] + 1 if places else 0], named
+
+
 class _Node(Function):
     """A call of an operation whose kernel is opaque to autograd. The last argument describes the others."""
 
@@ -94,6 +142,8 @@ class _Node(Function):
         args, kwargs = pytree.tree_unflatten(values, how.spec)
         out = how.kernel(*args, **kwargs)
         if how.operation.setup_context is not None:
+            if signature := how.operation.signature:
+                args, kwargs = _placed(signature, args, kwargs, defaults=True)
             how.operation.setup_context(
                 ctx=ctx, inputs=args, output=out, **({"keyword_only_inputs": kwargs} if kwargs else {})
             )

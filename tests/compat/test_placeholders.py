@@ -188,6 +188,46 @@ def test_an_operation_with_a_derivative(torch: Any, make: str) -> None:
     assert found[0] == found[1]
 
 
+def _named_calls(m: Any) -> Any:
+    """What setup_context got in calls with named arguments, and the gradients."""
+    seen: list[Any] = []
+
+    def setup(ctx: Any, inputs: Any, output: Any, **named: Any) -> None:
+        seen.append((*inputs[1:3], named))
+        ctx.save_for_backward(inputs[0], inputs[3])
+
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return g * w, None, None, g * x
+
+    @m.library.custom_op("testing::placed", mutates_args=())
+    def placed(x: m.Tensor, k: float = 2.0, s: str = "a,b", w: m.Tensor | None = None) -> m.Tensor:
+        return x * w
+
+    @m.library.custom_op("testing::starred", mutates_args=())
+    def starred(x: m.Tensor, k: float, s: str, w: m.Tensor, *, j: float = 1.0) -> m.Tensor:
+        return x * w
+
+    text = '(Tensor x, float k=2.5, str s="a,b", Tensor? w=None, *, int[2] j=[1, 2]) -> Tensor'
+    m.library.define("testing::defined", text)
+    m.library.impl("testing::defined", "default", lambda x, k=0.0, s="", w=None, j=(0,): x * w)
+    for op in (placed, starred, "testing::defined"):
+        m.library.register_autograd(op, backward, setup_context=setup)
+    x, w = m.tensor([1.0, 2.0], requires_grad=True), m.tensor([3.0, 4.0], requires_grad=True)
+    for op in (placed, m.ops.testing.defined):
+        for named in ({}, {"k": 3.0}, {"s": "d"}):
+            op(x, w=w, **named).sum().backward()
+            op(w=w, x=x, **named).sum().backward()
+    starred(x, 1.0, w=w, s="c").sum().backward()
+    starred(x, 1.0, "c", w, j=3.0).sum().backward()
+    return seen, x.grad.tolist(), w.grad.tolist()
+
+
+def test_named_arguments_of_an_operation_are_placed(torch: Any) -> None:
+    """setup_context gets them by position, with the defaults, and only those after "*" by name."""
+    assert _named_calls(norch) == _named_calls(torch)
+
+
 def test_operations_are_opaque_and_checked() -> None:
     @norch.library.custom_op("testing::plain", mutates_args=())
     def plain(x: norch.Tensor) -> norch.Tensor:
