@@ -161,13 +161,20 @@ def flex_attention(
             raise ArgumentError(f"flex_attention: {query.shape[1]} heads of queries and {key.shape[1]} of keys")
         times = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(times, 1), value.repeat_interleave(times, 1)
+    if block_mask is not None:
+        if not isinstance(block_mask, BlockMask):
+            raise TypeError(f"flex_attention: block_mask must be a BlockMask, not {type(block_mask).__name__}")
+        if block_mask.seq_lengths != (query.shape[2], key.shape[2]):
+            raise ArgumentError(
+                f"flex_attention: block_mask was created for block_mask.shape={block_mask.shape} but got "
+                f"q_len={query.shape[2]} and kv_len={key.shape[2]}"
+            )
     wide = norch.float64 if query.dtype is norch.float64 else norch.float32
     scores = (query @ key.mT).to(wide) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if score_mod is not None:
         scores = score_mod(scores, *_indices(scores.shape, query.device))
     if block_mask is not None:
-        seen = block_mask.dense(query.device)[..., : scores.shape[2], : scores.shape[3]]
-        scores = scores.masked_fill(~seen, -math.inf)
+        scores = scores.masked_fill(~block_mask.dense(query.device), -math.inf)
     lse = scores.logsumexp(-1)
     weights = (scores - lse.masked_fill(lse == -math.inf, 0.0).unsqueeze(-1)).exp()
     out = (weights.to(value.dtype) @ value).to(query.dtype)

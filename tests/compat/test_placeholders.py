@@ -362,6 +362,11 @@ def test_attention_of_changed_scores(torch: Any) -> None:
             gradcheck(partial(flex.flex_attention, block_mask=mask, enable_gqa=True), wide)
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+        for queries, keys in ((q, k[:, :, :-1]), (q[:, :, :-1], k), (q.repeat(1, 1, 2, 1), k)):
+            with pytest.raises(ValueError, match="block_mask was created for block_mask.shape=.* but got q_len="):
+                flex.flex_attention(queries, keys, keys, block_mask=mask, enable_gqa=True)
+    with pytest.raises(TypeError, match="block_mask must be a BlockMask, not str"):
+        norch.nn.attention.flex_attention.flex_attention(q, k, v, block_mask="x", enable_gqa=True)
     hidden = norch.nn.attention.flex_attention.create_block_mask(lambda b, h, i, j: i < 0, None, None, 2, 2)
     x = norch.ones(1, 1, 2, 2)
     assert norch.nn.attention.flex_attention.flex_attention(
