@@ -1,6 +1,6 @@
 /* modes: the object `mode` of norch/autograd/grad_mode.py. Each thread has its own attributes `enabled`, whether
- * operations are recorded; `autocast`, the setting of autocast, or None; and `overridden`, whether it is within a
- * TorchFunctionMode. All threads share `anomaly`, the function of anomaly mode, or None; and `casting`, whether
+ * operations are recorded; `grad_mode`, the bits NR_GRAD_MODE, which inference_mode() sets together; `autocast`, the
+ * setting of autocast, or None; and `overridden`, whether it is within a TorchFunctionMode. All threads share `anomaly`, the function of anomaly mode, or None; and `casting`, whether
  * autocast is on in any thread, a slot, because Python functions read slots fastest. One call sets each attribute, so
  * that an exception between two bytecodes cannot leave half of a change. */
 #include "modes.h"
@@ -50,6 +50,20 @@ static int set_bit(void *self, void *value, void *context) {
     return truth < 0 ? -1 : 0;
 }
 
+static void *get_grad_mode(void *self, void *context) {
+    (void)self, (void)context;
+    return PyLong_FromLongLong(modes & NR_GRAD_MODE);
+}
+
+static int set_grad_mode(void *self, void *value, void *context) {
+    (void)self, (void)context;
+    if (!value) return PyErr_SetString(PyExc_TypeError, "grad_mode: cannot be deleted"), -1;
+    const int bits = (int)PyLong_AsLongLong(value);
+    if (PyErr_Occurred()) return -1;
+    modes = (modes & ~NR_GRAD_MODE) | (bits & NR_GRAD_MODE);
+    return 0;
+}
+
 static void *get_autocast(void *self, void *context) {
     (void)self, (void)context;
     return Py_NewRef(setting ? setting : NR_NONE);
@@ -92,11 +106,10 @@ static int set_anomaly(void *self, void *value, void *context) {
 /* modes(): a new object of that kind. */
 NR_BUILTIN(modes) {
     static bit enabled = {"enabled", NR_UNRECORDED, true}, overridden = {"overridden", NR_OVERRIDDEN, false};
-    static nr_property properties[] = {{"enabled", get_bit, set_bit, NULL, &enabled},
-                                       {"autocast", get_autocast, set_autocast, NULL, NULL},
-                                       {"anomaly", get_anomaly, set_anomaly, NULL, NULL},
-                                       {"overridden", get_bit, set_bit, NULL, &overridden},
-                                       {NULL, NULL, NULL, NULL, NULL}};
+    static nr_property properties[] = {
+        {"enabled", get_bit, set_bit, NULL, &enabled},        {"grad_mode", get_grad_mode, set_grad_mode, NULL, NULL},
+        {"autocast", get_autocast, set_autocast, NULL, NULL}, {"anomaly", get_anomaly, set_anomaly, NULL, NULL},
+        {"overridden", get_bit, set_bit, NULL, &overridden},  {NULL, NULL, NULL, NULL, NULL}};
     static nr_member members[] = {{"casting", NR_MEMBER_OBJECT, offsetof(object, casting), NR_MEMBER_READONLY, NULL},
                                   {NULL, 0, 0, 0, NULL}};
     nr_slot slots[] = {{NR_SLOT_PROPERTIES, properties}, {NR_SLOT_MEMBERS, members}, {0, NULL}};

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 
 /* Under no_grad(); under autocast for the CPU, and for CUDA; in anomaly mode, which all threads share; within a
- * TorchFunctionMode, which gets all calls; with a setting of autocast that programs can read, on or off. */
+ * TorchFunctionMode, which gets all calls; with a setting of autocast that programs can read, on or off; under
+ * inference_mode(). */
 enum {
     NR_UNRECORDED = 1,
     NR_CASTS_CPU = 2,
@@ -14,7 +15,9 @@ enum {
     NR_TRACED = 8,
     NR_OVERRIDDEN = 16,
     NR_CAST_SETTING = 32,
-    NR_COMPARED = NR_UNRECORDED | NR_TRACED /* by a replay; Python compares autocast */
+    NR_INFERENCE = 64,
+    NR_GRAD_MODE = NR_UNRECORDED | NR_INFERENCE,
+    NR_COMPARED = NR_GRAD_MODE | NR_TRACED /* by a replay; Python compares autocast */
 };
 
 /* The modes of this thread. */

@@ -209,7 +209,7 @@ MODULES = ["norch", "norch.nn.functional", "norch.nn.init", "norch.linalg", "nor
 IGNORED = frozenset(
     "are_deterministic_algorithms_enabled broadcast_shapes can_cast capture clear_autocast_cache compile "
     "from_dlpack from_numpy get_autocast_dtype get_default_device get_default_dtype get_float32_matmul_precision "
-    "get_num_threads get_rng_state inference_mode initial_seed is_anomaly_check_nan_enabled is_anomaly_enabled "
+    "get_num_threads get_rng_state initial_seed is_anomaly_check_nan_enabled is_anomaly_enabled "
     "is_autocast_cache_enabled is_autocast_enabled is_grad_enabled is_tensor load manual_seed promote_types save seed "
     "set_anomaly_enabled set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled set_default_device "
     "set_default_dtype set_float32_matmul_precision set_num_threads set_printoptions set_rng_state take_out typename "

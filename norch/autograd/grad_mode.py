@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 
     class _Mode:
         enabled: bool
+        grad_mode: int
         autocast: Any
         casting: bool
         anomaly: Any
         overridden: bool
 
 
-# Each thread has enabled, autocast (its setting, autocast.py) and overridden (whether a TorchFunctionMode gets its
+# Each thread has enabled, grad_mode (UNRECORDED and INFERENCE, bits of csrc/python/modes.h), autocast (its setting,
+# autocast.py) and overridden (whether a TorchFunctionMode gets its
 # calls). The process has casting (whether any thread casts) and anomaly (anomaly.py).
 mode: _Mode = lib.norch_modes()  # csrc/python/modes.c
+UNRECORDED, INFERENCE = 1, 64
 # Setters without Python code, because Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}
 
@@ -109,12 +112,12 @@ def decorated(function: F, make: Callable[[], Any]) -> F:
 
     @functools.wraps(function)
     def inside(*arguments: Any, **named: Any) -> Any:
-        before = mode.enabled
+        before = mode.grad_mode
         try:
             with make():
                 return function(*arguments, **named)
         finally:  # an asynchronous exception may come before the first statement of __exit__
-            mode.enabled = before
+            mode.grad_mode = before
 
     return cast(F, inside)
 
@@ -162,20 +165,32 @@ class enable_grad(_Within):  # PyTorch's name
     enabled = True
 
 
-@overload
-def inference_mode(mode: F) -> F: ...
-@overload
-def inference_mode(mode: bool = ...) -> no_grad: ...
-def inference_mode(mode: Any = True) -> Any:
-    """The same as no_grad(), for a `with` or a decorator; inference_mode(False) changes nothing.
+class inference_mode(Guard):  # PyTorch's name
+    """As no_grad(), and is_inference_mode_enabled() is True. inference_mode(False) records operations, also within
+    no_grad().
 
     >>> with norch.inference_mode():
     ...     print((norch.ones(2, requires_grad=True) * 2).requires_grad)
     False
     """
-    if callable(mode):
-        return decorated(mode, no_grad)
-    return no_grad() if mode else set_grad_enabled(is_grad_enabled())
+
+    @overload
+    def __new__(cls, mode: F) -> F: ...  # type: ignore[misc]
+    @overload
+    def __new__(cls, mode: bool = ...) -> Self: ...
+    def __new__(cls, mode: Any = True) -> Any:
+        return decorated(mode, cls) if callable(mode) else object.__new__(cls)
+
+    def __init__(self, mode: bool = True):
+        self.mode = mode
+        self._restores = []
+
+    def __enter__(self) -> None:
+        self._restores.append(functools.partial(setattr, mode, "grad_mode", mode.grad_mode))
+        mode.grad_mode = UNRECORDED | INFERENCE if self.mode else 0
+
+    def __call__(self, function: F) -> F:
+        return decorated(function, lambda: inference_mode(self.mode))
 
 
 publish(globals())

@@ -11,6 +11,7 @@ from typing import Any
 import norch
 
 from .. import backends
+from ..autograd.grad_mode import INFERENCE, mode
 from ..ops.composed.type_properties import TYPES
 from ..storage import Storage
 from .typed_storage import TypedStorage
@@ -68,8 +69,8 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """False: norch.inference_mode() is no_grad() and marks no tensors."""
-    return False
+    """Whether this thread is within norch.inference_mode(). It marks no tensors: Tensor.is_inference() stays False."""
+    return bool(mode.grad_mode & INFERENCE)
 
 
 def set_default_tensor_type(t: Any, /) -> None:

@@ -29,6 +29,56 @@ def test_modes():
     assert norch.is_grad_enabled()
 
 
+def _inference_modes(m):
+    """(inference mode, grad mode) in blocks within each other."""
+    seen = []
+
+    def look():
+        seen.append((m.is_inference_mode_enabled(), m.is_grad_enabled()))
+
+    def steps():
+        look()
+        yield
+        look()
+
+    for outer in (m.enable_grad, m.no_grad, m.inference_mode, lambda: m.inference_mode(False)):
+        with outer():
+            for inner in (m.enable_grad, m.no_grad, m.inference_mode, lambda: m.inference_mode(mode=False)):
+                with inner():
+                    look()
+                inner()(look)()
+                look()
+    m.inference_mode(look)()
+    list(m.inference_mode()(steps)())
+    thread = threading.Thread(target=look)
+    with m.inference_mode():
+        thread.start()
+        thread.join()
+    mode = m.inference_mode()
+    with pytest.raises(KeyError), mode:
+        look()
+        raise KeyError
+    look()
+    return seen, isinstance(mode, m.inference_mode), mode.mode
+
+
+def test_inference_mode_is_told(torch):
+    assert _inference_modes(norch) == _inference_modes(torch)
+
+
+def test_a_recording_is_of_one_inference_mode():
+    @norch.capture
+    def told(x):
+        return x * (2.0 if norch.is_inference_mode_enabled() else 3.0)
+
+    x = norch.ones(2)
+    for _ in range(4):
+        with norch.no_grad():
+            assert told(x).tolist() == [3.0, 3.0]
+        with norch.inference_mode():
+            assert told(x).tolist() == [2.0, 2.0]
+
+
 def test_modes_as_decorators():
     x = leaf(1.0)
 

@@ -108,9 +108,7 @@ def test_each_function_of_norch_has_an_entry_with_types() -> None:
         if name in getattr(module, "__all__", [name])
         and reference.hints(f"{module.__name__}.{name}", function).get("return", "Any") == "Any"
     ]
-    open_types = (
-        "atleast_1d atleast_2d atleast_3d compile get_num_threads inference_mode load set_num_threads to_dlpack"
-    )
+    open_types = "atleast_1d atleast_2d atleast_3d compile get_num_threads load set_num_threads to_dlpack"
     pools = "nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d"
     assert set(untyped) <= {f"norch.{name}" for name in f"{open_types} {pools}".split()}
     assert reference.returns()["norch.nn.functional.max_pool1d"] == "Tensor | tuple[Tensor, Tensor]"
