@@ -318,6 +318,12 @@ class Product(Function):
         return g * b.conj(), g * a.conj()
 
 
+def test_grad_of_one_input_of_a_function_gives_the_other_none():
+    a, b = norch.full((1,), 3.0, requires_grad=True), norch.full((1,), 2.0, requires_grad=True)
+    assert [g.item() for g in norch.autograd.grad(Product.apply(a, b), a)] == [2.0]
+    assert a.grad is None and b.grad is None
+
+
 SEVERAL = {
     "product": (lambda a, b: a @ b, [(3, 4), (4, 2)]),
     "broadcast": (lambda a, b: a * b / (b + 3), [(3, 4), (4,)]),

@@ -348,24 +348,6 @@ def test_an_option_that_changes_the_state_of_a_recorded_step(name, options, chan
 # ---- autograd --------------------------------------------------------------------------------------------------------
 
 
-class Product(norch.autograd.Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return a * b
-
-    @staticmethod
-    def backward(ctx, g):
-        a, b = ctx.saved_tensors
-        return g * b, g * a
-
-
-def test_grad_of_one_input_of_a_function_gives_the_other_none():
-    a, b = norch.full((1,), 3.0, requires_grad=True), norch.full((1,), 2.0, requires_grad=True)
-    assert [g.item() for g in norch.autograd.grad(Product.apply(a, b), a)] == [2.0]
-    assert a.grad is None and b.grad is None
-
-
 @pytest.mark.parametrize("dtype", [norch.float16, norch.bfloat16], ids=str)
 def test_backward_rounds_gradients_of_halves_once(dtype):
     """In 16 bits, 1 + x rounds, and so does the quotient."""
