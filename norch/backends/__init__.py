@@ -26,8 +26,14 @@ def _false(*args: Any, **kwargs: Any) -> bool:
     return False
 
 
-def _library(**settings: Any) -> SimpleNamespace:
-    return SimpleNamespace(is_available=_false, **settings)
+def _module(name: str, **settings: Any) -> SimpleNamespace:
+    """Settings that can be imported like a module. They are no module, since captures look for changes in a
+    SimpleNamespace, and not in modules of norch."""
+    return SimpleNamespace(__name__=f"norch.backends.{name}", __spec__=None, **settings)
+
+
+def _library(name: str, **settings: Any) -> SimpleNamespace:
+    return _module(name, is_available=_false, **settings)
 
 
 def _get_cpu_capability() -> str:
@@ -35,12 +41,12 @@ def _get_cpu_capability() -> str:
     return {"avx2": "AVX2", "avx512": "AVX512"}.get(lib.norch_isa().decode(), "DEFAULT")
 
 
-cpu = SimpleNamespace(get_cpu_capability=_get_cpu_capability)
-mps = _library(is_built=_false, is_macos_or_newer=_false, is_macos13_or_newer=_false)
-mkl, mkldnn, openmp = _library(), _library(), _library()
-opt_einsum = _library(enabled=False, strategy=None, get_opt_einsum=lambda: None)
+cpu = _module("cpu", get_cpu_capability=_get_cpu_capability)
+mps = _library("mps", is_built=_false, is_macos_or_newer=_false, is_macos13_or_newer=_false)
+mkl, mkldnn, openmp = _library("mkl"), _library("mkldnn"), _library("openmp")
+opt_einsum = _library("opt_einsum", enabled=False, strategy=None, get_opt_einsum=lambda: None)
 fp32_precision = "none"
-cudnn = _library(enabled=False, benchmark=False, benchmark_limit=None, deterministic=True, allow_tf32=False)
+cudnn = _library("cudnn", enabled=False, benchmark=False, benchmark_limit=None, deterministic=True, allow_tf32=False)
 cudnn.version = mkldnn.version = lambda: None
 mkldnn.__dict__.update(enabled=False, deterministic=True, allow_tf32=False)
 
@@ -127,8 +133,8 @@ def _library_of(backend: Any = None) -> Any:
     """Keeps nothing: kernels are norch's own."""
 
 
-cuda = SimpleNamespace(
-    matmul=_Products(), is_built=_false, sdp_kernel=sdpa_kernel, is_flash_attention_available=_false,
+cuda = _module(
+    "cuda", matmul=_Products(), is_built=_false, sdp_kernel=sdpa_kernel, is_flash_attention_available=_false,
     can_use_flash_attention=_false, can_use_efficient_attention=_false, can_use_cudnn_attention=_false,
     preferred_linalg_library=_library_of, preferred_blas_library=_library_of,
     fp16_bf16_reduction_math_sdp_allowed=_false,

@@ -243,3 +243,25 @@ def test_names_for_older_scripts_are_imported_when_they_are_asked_for():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
     code = "import norch.backends.cudnn as cudnn, norch; assert cudnn is norch.backends.cudnn"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"])
+def test_backends_are_imported_from_like_modules(name: str) -> None:
+    code = f"""
+import norch
+norch.as_torch()
+import torch.backends.{name} as backend, torch.backends
+assert backend is torch.backends.{name} and backend.__name__ == "norch.backends.{name}"
+backend.__path__ = []  # as after an import of a module below it
+try:
+    from torch.backends.{name} import nothing
+except ImportError as error:
+    assert "nothing" in str(error)
+else:
+    raise AssertionError
+if "{name}" == "cudnn":
+    from torch.backends.cudnn import rnn
+    import torch.backends.cudnn.rnn as same
+    assert rnn is same
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
