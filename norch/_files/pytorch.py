@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from .._binding.library import lib
+from .._package import left_out
 from .._tensor.copying import rebuilt_compressed, rebuilt_sparse
 from ..device import device as Device  # noqa: N812
 from ..dtype import BY_NAME, DTYPES
@@ -88,6 +89,20 @@ def _tensor(
     return _turned(storage, metadata).seen_as(storage.dtype, shape, strides, offset).requires_grad_(requires_grad)
 
 
+def _tensor_of_bytes(
+    storage: Any,
+    offset: int,
+    shape: Any,
+    strides: Any,
+    requires_grad: bool,
+    hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    """A tensor whose storage has no dtype: PyTorch writes those of float8, uint16 and other newer dtypes so."""
+    return _tensor(Typed(storage.elements, dtype), offset, shape, strides, requires_grad, hooks, metadata)
+
+
 def _meta(dtype: Any, shape: Any, strides: Any, requires_grad: bool) -> Tensor:
     return empty_strided(shape, strides, dtype=dtype, device="meta").requires_grad_(requires_grad)
 
@@ -141,6 +156,7 @@ def compressed_axis(layout: Any) -> int | None:
 
 NAMES: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
+    ("torch._utils", "_rebuild_tensor_v3"): _tensor_of_bytes,
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): _meta,
     ("torch._utils", "_rebuild_tensor"): _first_tensor,  # before PyTorch 0.4
     ("torch._utils", "_rebuild_parameter"): _parameter,
@@ -152,6 +168,7 @@ NAMES: dict[tuple[str, str], Any] = {
     ("torch.nn.parameter", "Parameter"): Parameter,
     ("torch", "Size"): Size,
     ("torch", "device"): Device,
+    ("torch.storage", "UntypedStorage"): BY_NAME["uint8"],
     **{("torch", name): dtype for name, dtype in STORAGES.items()},
     **{("torch", dtype.name): dtype for dtype in DTYPES},
 }
@@ -160,6 +177,7 @@ NAMES: dict[tuple[str, str], Any] = {
 CALLS_HERE = {
     **CALLS,
     _tensor: (Typed, int, tuple, tuple, bool, object, object),
+    _tensor_of_bytes: (Typed, int, tuple, tuple, bool, object, DType, object),
     _meta: (DType, tuple, tuple, bool),
     _first_tensor: (Typed, int, tuple, tuple),
     _parameter: (Tensor, bool, object),
@@ -196,6 +214,15 @@ def _counterpart(module: str, name: str) -> Any:
     return None if placeholders.is_placeholder(found) else found
 
 
+def _lacking(module: str, name: str) -> str | None:
+    """The dtype of a name of PyTorch, if norch has none like it."""
+    if (module, name) == ("torch._utils", "_rebuild_qtensor"):
+        return "a quantised tensor, of torch.qint8, torch.quint8 or torch.qint32"
+    if module == "torch" and left_out.reason(module, name) in import_module("norch.compat.placeholders").KINDS:
+        return f"the dtype torch.{name}"
+    return None
+
+
 class TorchUnpickler(RestrictedUnpickler):
     """An unpickler that resolves the names of PyTorch, and makes tensors of typed storages. With trusting it also
     resolves classes of other modules.
@@ -219,10 +246,12 @@ class TorchUnpickler(RestrictedUnpickler):
                 return ALLOWED[path]
             if self.trusting and (found := _counterpart(module, name)) is not None:
                 return found
+            if (lacking := _lacking(module, name)) is not None:
+                raise Refusal(f"load: the file has {lacking}, which norch lacks")
+            trust = "" if self.trusting else ", or if you trust the file, pass weights_only=False"
             raise Refusal(
                 f"load: the file names {module}.{name}; what comes over are dense tensors of norch's dtypes, "
-                "parameters, numbers, strings and containers. Of a module, save the state_dict(), or if you trust the "
-                "file, pass weights_only=False"
+                f"parameters, numbers, strings and containers. Of a module, save the state_dict(){trust}"
             )
         return pickle._Unpickler.find_class(self, module, name) if self.trusting else super().find_class(module, name)
 

@@ -50,6 +50,23 @@ def test_tensors_of_a_file_share_their_storage():
     assert y[0, 0] == 9
 
 
+def of_bytes(dtype: bytes) -> bytes:
+    """The tensor WHOLE as PyTorch writes one of a newer dtype: its storage has none."""
+    whole = WHOLE.replace(b"_v2", b"_v3").replace(b"torch\nFloatStorage", b"torch.storage\nUntypedStorage")
+    return whole.removesuffix(b"tR") + b"ctorch\n" + dtype + b"\ntR."
+
+
+def test_a_dtype_beside_an_untyped_storage():
+    x = norch.load(file_of(of_bytes(b"float32"), {"0": SIX}))
+    assert x.dtype is norch.float32 and x.tolist() == [0, 1, 2, 3, 4, 5]
+    for trusts in (True, False):
+        with pytest.raises(pickle.UnpicklingError, match=r"has the dtype torch\.uint16, which norch lacks$"):
+            norch.load(file_of(of_bytes(b"uint16"), {"0": SIX}), weights_only=not trusts)
+        with pytest.raises(pickle.UnpicklingError) as refused:
+            norch.load(file_of(b"ctorch._dynamo\nnothing\n.", {}), weights_only=not trusts)
+        assert ("weights_only=False" in str(refused.value)) is not trusts
+
+
 @pytest.mark.parametrize(
     ("program", "match"),
     [

@@ -232,12 +232,17 @@ def test_spectral_norm_reads_older_state_dicts(torch: Any) -> None:
         ours.load_state_dict({name: norch.tensor(x) for name, x in older.items()})
 
 
-def test_what_norch_has_no_class_for_is_refused_by_name(torch: Any) -> None:
-    file = io.BytesIO()
-    torch.save({"dtype": torch.float8_e4m3fn}, file)
-    file.seek(0)
-    with pytest.raises(pickle.UnpicklingError, match=r"torch\.float8_e4m3fn"):
-        norch.load(file, weights_only=False)
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_norch_has_no_dtype_for_is_refused_by_name(torch: Any, zipped: bool) -> None:
+    ones = torch.ones(2)
+    held = [(torch.float8_e4m3fn, "float8_e4m3fn"), (ones.to(torch.float8_e5m2), "float8_e5m2")]
+    held += [(ones.to(torch.uint16), "uint16"), (torch.quantize_per_tensor(ones, 1.0, 0, torch.qint8), "qint8")]
+    for value, dtype in held:
+        torch.save({"value": value}, file := io.BytesIO(), _use_new_zipfile_serialization=zipped)
+        for weights_only in (True, False):
+            file.seek(0)
+            with pytest.raises(pickle.UnpicklingError, match=rf"torch\.{dtype}\b.*, which norch lacks$"):
+                norch.load(file, weights_only=weights_only)
 
 
 def test_plain_pickles_are_read_through_the_door(torch: Any, tmp_path: Any) -> None:
