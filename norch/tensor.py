@@ -9,7 +9,7 @@ from ._package import left_out as _left_out
 from ._package.typing import TYPE_CHECKING, Any, TypeVar
 from ._tensor import handle as _handle
 from ._tensor.autograd_methods import AutogradMethods
-from ._tensor.copying import CopyMethods, adopt, overriding
+from ._tensor.copying import CopyMethods, adopt, overriding, refuse_dispatch
 from ._tensor.copying import disabled_torch_function as disabled_torch_function
 from ._tensor.copying import rebuilt as rebuilt  # files of save() name it here
 from ._tensor.copying import rebuilt_compressed as rebuilt_compressed
@@ -70,6 +70,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         if len(data) == 1 and isinstance(data[0], Tensor):
             x = data[0].as_subclass(cls)
             return _requiring(x, True) if requires_grad else x
+        refuse_dispatch(cls)
         return _requiring(adopt(cls, legacy_tensor(data)), requires_grad)
 
     def as_subclass(self, cls: type[T]) -> T:
@@ -81,6 +82,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         """
         if not (isinstance(cls, type) and issubclass(cls, Tensor)):
             raise TypeError(f"as_subclass: expected a subclass of Tensor, not {cls!r}")
+        refuse_dispatch(cls)
         x = alias_of(self)
         out = adopt(cls, x)
         if out is not x:
@@ -113,6 +115,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
     @staticmethod
     def _make_subclass(cls: type[T], data: Tensor, require_grad: bool = False) -> T:
         """A leaf of class cls over the elements of data, for programs that subclass Tensor."""
+        refuse_dispatch(cls)
         return _requiring(adopt(cls, data.detach()), require_grad)
 
     # ---- autograd --------------------------------------------------------------------------------------------

@@ -29,6 +29,22 @@ _disabled.__name__ = "_disabled_torch_function_impl"
 disabled_torch_function: Any = _disabled
 
 
+def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """The __torch_dispatch__ of classes that do without."""
+    return func(*args, **(kwargs or {}))
+
+
+disabled_torch_dispatch.__name__ = "_disabled_torch_dispatch_impl"
+
+
+def refuse_dispatch(cls: type) -> None:
+    """Raises NotImplementedError for a class with elements whose __torch_dispatch__ would be passed over."""
+    if getattr(cls, "__torch_dispatch__", disabled_torch_dispatch) is not disabled_torch_dispatch:
+        raise NotImplementedError(
+            f"{cls.__name__}: norch calls __torch_function__ of a subclass of Tensor only, never its __torch_dispatch__"
+        )
+
+
 def adopt(cls: type[T], tensor: Tensor) -> T:
     """An instance of cls, a Tensor class, over the elements of tensor and outside any graph."""
     if cls is _handle.result_class:

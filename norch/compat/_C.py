@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from .._package.exports import publish
+from .._tensor.copying import disabled_torch_dispatch as _disabled_torch_dispatch_impl  # noqa: F401
 from ..tensor import disabled_torch_function as _disabled_torch_function_impl  # noqa: F401
 
 

@@ -137,6 +137,27 @@ def test_results_keep_the_class_and_the_graph() -> None:
     assert (type(whole), tuple(whole.shape), whole.dtype) == (Kept, (2, 3), norch.int64)
 
 
+def test_a_class_with_torch_dispatch_is_refused() -> None:
+    class Dispatching(norch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            raise AssertionError("called")
+
+    class Inheriting(Dispatching): ...
+
+    class Disabled(Dispatching):
+        __torch_dispatch__ = norch._C._disabled_torch_dispatch_impl
+
+    x = norch.ones(2)
+    for make in (x.as_subclass, lambda cls: norch.Tensor._make_subclass(cls, x), lambda cls: cls([1.0, 1.0])):
+        for cls in (Dispatching, Inheriting):
+            with pytest.raises(NotImplementedError, match=f"{cls.__name__}: norch calls __torch_function__ of a"):
+                make(cls)
+        assert type(make(Disabled) * 2) is Disabled
+        assert (make(Disabled) * 2).tolist() == [2.0, 2.0]
+    assert norch.Tensor._make_wrapper_subclass(Dispatching, (2, 3)).is_meta
+
+
 def test_a_parameter_keeps_the_class() -> None:
     """It is of the subclass, has a mark, and is trained, moved, copied and saved as others."""
     layer = nn.Linear(3, 1, bias=False)
