@@ -7,7 +7,6 @@ from ._package.typing import Any
 from .errors import ArgumentError, DeviceError
 
 _TYPES = {"cpu": constants["CPU"], "cuda": constants["CUDA"], "meta": constants["META"]}
-_SINGLE = {"cpu": "CPU", "meta": "meta"}
 
 # PyTorch's other types of devices: they can be named and compared, but have no tensors in norch.
 _ELSEWHERE = frozenset(
@@ -19,7 +18,7 @@ class device:  # PyTorch's name
     """A device by name: ``device("cpu")``, ``device("cuda:1")``; ``device("cuda")`` is the current CUDA device.
 
     ``device("meta")`` has no memory: its tensors have shapes, strides and dtypes, and no elements.
-    DeviceError for other names.
+    DeviceError for other names. There is one CPU: tensors made on ``device("cpu", 3)`` are on it.
 
     >>> norch.device("cuda", 1)
     device(type='cuda', index=1)
@@ -51,8 +50,6 @@ class device:  # PyTorch's name
                 # PyTorch's sentence: array_api_compat reads the types from it
                 types = "Expected one of cpu, cuda, meta device type at start of device string"
                 raise DeviceError(f"{types}: {name}")
-        elif name != "cuda" and index not in (None, 0):
-            raise DeviceError(f"{name}:{index} does not exist; there is one {_SINGLE[name]} device")
         self.type: str = name
         self.index: int | None = index
         if name in _TYPES:  # else it is a name only
@@ -136,8 +133,9 @@ def device_code(wanted: Any) -> tuple[int, int]:
             return _CPU_CODE
     elif not isinstance(wanted, device):
         wanted = device(wanted)
-    index = wanted.index
-    return wanted.code, current.cuda if index is None and wanted.code == _TYPES["cuda"] else index or 0
+    if (code := wanted.code) != _TYPES["cuda"]:
+        return code, 0
+    return code, current.cuda if wanted.index is None else wanted.index
 
 
 def cuda_place(wanted: Any) -> tuple[int, int]:

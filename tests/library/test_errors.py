@@ -182,10 +182,16 @@ def test_devices():
         x.to("cuda:99")
     with pytest.raises(norch.DeviceError):
         norch.zeros(2, device="cuda:99")
-    for bad in ("banana", "cpu:1", "cpu:x", "cuda:-1", "", "mps"):
+    for bad in ("banana", "cpu:x", "cuda:-1", "", "mps"):
         with pytest.raises((norch.DeviceError, ValueError)):
             x.to(bad)
-    assert x.to("cpu") is x and x.to("cpu:0") is x
+    assert x.to("cpu") is x and x.to("cpu:0") is x and x.to("cpu:3") is x
+    third = norch.device("cpu", 3)
+    assert third.index == 3 and str(third) == "cpu:3" and third not in (norch.device("cpu"), norch.device("cpu", 1))
+    with third:
+        made = norch.ones(2), norch.ones(2, device="cpu:1"), norch.arange(2, device=norch.device(third)), x.cpu()
+    assert [y.device for y in made] == [norch.device("cpu")] * 4
+    assert norch.ones(2, device=norch.device("meta", 2)).device == norch.device("meta")
 
 
 def test_operations_that_a_dtype_lacks():
