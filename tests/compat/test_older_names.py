@@ -80,7 +80,7 @@ def test_settings_are_kept() -> None:
 def test_dtypes_that_no_tensor_has(torch: Any, name: str) -> None:
     ours, theirs = getattr(norch, name), getattr(torch, name)
     assert isinstance(ours, norch.dtype) and ours.itemsize == theirs.itemsize and ours.is_complex is theirs.is_complex
-    with pytest.raises(norch.DTypeError, match="norch leaves it out"):
+    with pytest.raises(norch.DTypeError, match=r"norch leaves \w+ out"):
         norch.ones(1, dtype=ours)
     assert norch.chalf is norch.complex32
 
