@@ -327,9 +327,9 @@ def test_in_place_gradients(case: Case) -> None:
             assert_close(b.grad, a.grad, equal_nan=True)
 
 
-@each(IN_PLACE)
+@each([case for case in IN_PLACE if case.name != "index_fill by a tensor"])  # one number for all
 def test_in_place_refuses_shared_elements(case: Case) -> None:
-    """A tensor that is expanded holds one element many times: none of them can be written to."""
+    """A tensor that is expanded holds one element many times: numbers that differ cannot be written to it."""
     dtype = "float64" if "float64" in case.dtypes else "int64"
     shapes = case.shapes[0] if case.index_below else [(3, 4)] * len(case.domains)
     arrays = draw(case, shapes, dtype, source(case.name))

@@ -216,6 +216,7 @@ def test_hooks_and_other_objects(torch: Any, legacy: bool) -> None:
 
 def test_spectral_norm_reads_older_state_dicts(torch: Any) -> None:
     """Those before PyTorch 1.0 have the weight, and not the right vector."""
+    torch.manual_seed(0)
     model, file = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 3)), io.BytesIO()
     torch.save(model, file)
     file.seek(0)
@@ -226,7 +227,7 @@ def test_spectral_norm_reads_older_state_dicts(torch: Any) -> None:
     older["weight"] = older["weight_orig"] / 1.5
     model.load_state_dict({name: torch.tensor(x) for name, x in older.items()})
     ours.load_state_dict({name: norch.tensor(x) for name, x in older.items()})
-    assert np.allclose(ours.weight_v.numpy(), model.weight_v.numpy(), atol=1e-5)
+    assert np.allclose(ours.weight_v.numpy(), model.weight_v.numpy(), rtol=1e-4)
     del older["weight_u"]
     with pytest.raises(RuntimeError, match="weight_u"):
         ours.load_state_dict({name: norch.tensor(x) for name, x in older.items()})
