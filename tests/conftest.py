@@ -116,7 +116,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> Any:
     return result
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked long, unless -m names that mark: `-m "not slow"` does not bring it back."""
+    if "long" not in config.option.markexpr:
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     if DEVICE != "cpu":
         for item in items:
             if item.get_closest_marker("host"):
