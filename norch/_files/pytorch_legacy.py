@@ -27,7 +27,6 @@ from .unpickler import WORD, Refusal, shown
 
 VERSION = 1001
 COUNT = struct.Struct("<q")
-SPARSE_SLOTS = ("_coordinates", "_stored", "_sorted", "_distinct")
 
 
 def _left(file: Any, source: Source) -> tuple[Source, int]:
@@ -79,9 +78,7 @@ class Reader(TorchUnpickler):
             for copy in (stored.turned or {}).values():
                 copy.turn()
         for x, layout, parts in self.unfilled:
-            checked = sparse(layout, parts)
-            for slot in SPARSE_SLOTS:
-                setattr(x, slot, getattr(checked, slot))
+            _fill(x, sparse(layout, parts))
         return result
 
     def fill(self, stored: Typed) -> None:
@@ -136,6 +133,13 @@ def _unfilled(unfilled: list[tuple[Any, Any, Any]], layout: Any, parts: Any) -> 
         x._axis = axis
     unfilled.append((x, layout, parts))
     return x
+
+
+def _fill(x: Any, checked: Any) -> None:
+    from ..sparse.coo import SparseTensor
+
+    for slot in SparseTensor.__slots__:
+        setattr(x, slot, getattr(checked, slot))
 
 
 def _text(x: Any) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 import norch
 
 from ..autograd import Function
-from ..autograd.levels import within
+from ..autograd.levels import Level, within
 from ..tensor import Tensor
 from . import pytree
 from .placeholders import OTHER_PARTS, sentence
@@ -56,10 +56,9 @@ class Operation:
             args, kwargs = _placed(signature, args, kwargs)
         tensors = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         if self.vmap is not None and within.levels:
-            from ..batching.own_rules import by_rule, level_of
-
-            if (level := level_of(tensors)) is not None:
-                return by_rule(self.vmap, level, args, kwargs)
+            rules = Level.own_rules
+            if (level := rules.level_of(tensors)) is not None:
+                return rules.by_rule(self.vmap, level, args, kwargs)
         kernel = self.kernel(tensors)
         if kernel is self.kernels.get(COMPOSITE):
             return kernel(*args, **kwargs)

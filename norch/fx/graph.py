@@ -9,12 +9,11 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, NamedTuple
 
-from .node import BASE_TYPES, Node, has_side_effect, map_arg, path_of
+import norch  # code refers to it by its __name__, which as_torch() changes
 
-norch = import_module("norch")  # code refers to it by its __name__, which as_torch() changes
+from .node import BASE_TYPES, Node, has_side_effect, map_arg, path_of
 
 # The operator's symbol in code for functions of the module operator.
 MAGIC = {

@@ -7,6 +7,8 @@ argument; ``f`` returns a copy.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .._binding.library import constants, lib
 from .._binding.numbers import flag
 from .._package.typing import Any, Literal, Operand, Tensor, overload
@@ -15,7 +17,7 @@ from ..autograd.derivative import derivative, write_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.inplace import check_writable, finish_write
 from ..autograd.levels import BatchedBase, zeros_of
-from ..autograd.record import gradient_edge, record, record_write
+from ..autograd.record import record, record_write
 from ..autograd.saved import TensorHolder
 from ..autograd.transpose import walking
 from ..dtype import bool_, int64
@@ -202,15 +204,21 @@ def _index_fill_grad(g: Any, needs_input_grad: tuple[bool, bool], index: Advance
     return g.masked_fill(filled, 0) if needs_input_grad[0] else None, g.where(filled, 0).sum()
 
 
+def of_last_writes(g: Any, read_back: Callable[[Any], Any]) -> Any:
+    """The gradient g of written values, with 0 for each value that a later one has replaced. read_back(numbers) writes
+    numbers in the places of the values and reads these places."""
+    numbers = arange(g.numel(), device=g.device).view(g.shape)
+    return g.where(read_back(numbers) == numbers, 0)
+
+
 def _written_grad(g: Any, index: AdvancedIndex) -> Any:
     """The gradient of the values that index_put() writes. As in PyTorch, values that a later one has replaced have the
     gradient of that one, except where the walk must be exact."""
     at_index = index_read(g, index)
     if not walking.exact or index.gradient_kind == PUT:
         return at_index
-    writes = arange(at_index.numel(), device=g.device).view(at_index.shape)
-    last = index_write(zeros_of(g, *index.tensors(), g).to(int64), index, writes)
-    return at_index.where(index_read(last, index) == writes, 0)
+    zeros = zeros_of(g, *index.tensors(), g).to(int64)
+    return of_last_writes(at_index, lambda numbers: index_read(index_write(zeros, index, numbers), index))
 
 
 _IndexPut = write_derivative(
@@ -262,8 +270,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     tensor([2, 0])
     """
     x = as_operand(input, "index_select")
-    is_plain = (x._node if x._view is None else gradient_edge(x)) is None
-    if is_plain and isinstance(index, Handle) and index.ndim == 1 and x.ndim:
+    if not x.requires_grad and isinstance(index, Handle) and index.ndim == 1 and x.ndim:
         axis = axis_of(dim, x.ndim, "index_select")
         return lib.norch_index_get(x, _SELECT, (index,), (axis,), (axis,), axis)
     whole, at = along_axis(x, dim, index, "index_select")
@@ -406,8 +413,7 @@ def _flat(x: Tensor) -> Tensor:
     """x in one axis."""
     if x.ndim == 1:
         return x
-    is_plain = (x._node if x._view is None else gradient_edge(x)) is None
-    return lib.norch_reshape(x, (-1,)) if is_plain else reshape(x, (-1,))
+    return reshape(x, (-1,)) if x.requires_grad else lib.norch_reshape(x, (-1,))
 
 
 @method(moves=True)

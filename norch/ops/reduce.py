@@ -16,7 +16,7 @@ from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.grad_mode import mode
 from ..autograd.levels import occurs
-from ..autograd.record import gradient_edge, record, record_view
+from ..autograd.record import record, record_view
 from ..dtype import dtype as DType
 from ..dtype import dtype_named, float32, float64, get_default_dtype, uint8
 from ..errors import ArgumentError
@@ -350,10 +350,10 @@ def _extreme(x: Tensor, dim: Any, keepdim: bool, other: Any, name: str, result: 
 
 def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> Any:
     """result(values, indices), where values are the elements of x at indices, whose size along dim is 1."""
-    is_plain = (x._node if x._view is None else gradient_edge(x)) is None
-    values = lib.norch_gather(x, dim, indices) if is_plain else x.gather(dim, indices)
+    recorded = x.requires_grad
+    values = x.gather(dim, indices) if recorded else lib.norch_gather(x, dim, indices)
     if not flag(keepdim, "keepdim") and x.ndim:
-        values = lib.norch_squeeze(values, (dim,)) if is_plain else values.squeeze(dim)
+        values = values.squeeze(dim) if recorded else lib.norch_squeeze(values, (dim,))
         indices = lib.norch_squeeze(indices, (dim,))
     return result(values, indices)
 

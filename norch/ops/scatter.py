@@ -21,8 +21,7 @@ from ..errors import ArgumentError, DTypeError, ShapeError
 from ._autocast import in_autocast, policy
 from ._operand import as_operand
 from .copy import cast, cat
-from .create import arange
-from .index import KINDS, along_axis, check_index, result_of_write, source_for, take, without_axis
+from .index import KINDS, along_axis, check_index, of_last_writes, result_of_write, source_for, take, without_axis
 from .op import method
 from .pointwise import where
 from .view import axis as axis_of
@@ -95,11 +94,11 @@ def _src_grad(g: Any, values_meta: Any, index: Any, dim: int) -> Any:
 def _written_grad(g: Any, values_meta: Any, index: Any, dim: int) -> Any:
     """The gradient of the src of scatter(). As in PyTorch, values that a later one has replaced have the gradient of
     that one, except where the walk must be exact."""
-    if not walking.exact:
-        return _src_grad(g, values_meta, index, dim)
-    writes = arange(index.numel(), device=index.device).view(index.shape)
-    last = scatter(zeros_of(g, index, g).to(int64), dim, index, writes)
-    return _padded_to(gather(g, dim, index).where(gather(last, dim, index) == writes, 0), values_meta)
+    written = gather(g, dim, index)
+    if walking.exact:
+        zeros = zeros_of(g, index, g).to(int64)
+        written = of_last_writes(written, lambda numbers: gather(scatter(zeros, dim, index, numbers), dim, index))
+    return _padded_to(written, values_meta)
 
 
 def _padded_to(part: Any, src_meta: Any) -> Any:
