@@ -21,7 +21,7 @@
 typedef struct NAME(winograd) {
     const NAME(image_conv) * s; /* the same convolution over taps */
     const T *weight;            /* (16, groups, channels, PANEL_COLS) */
-    int64_t rows, columns;      /* of tiles */
+    int64_t rows, columns, all; /* of tiles; all: rows of all samples */
     int64_t across;             /* columns of tiles at a time */
     int64_t band, tasks;        /* band: rows of tiles, of one sample after the other */
     T *scratch;
@@ -196,7 +196,7 @@ static void NAME(winograd_worker)(void *context, int64_t worker) {
     T *factors = w->scratch + worker * w->scratch_size;
     for (int64_t task; (task = atomic_fetch_add_explicit(&w->next, 1, memory_order_relaxed)) < w->tasks;) {
         NAME(piece) at = {.row = task * w->band};
-        at.rows = least(w->band, s->y->batch * w->rows - at.row);
+        at.rows = least(w->band, w->all - at.row);
         uint64_t not_finite = 0;
         for (; at.column < w->columns; at.column += at.columns) {
             at.columns = least(w->across, w->columns - at.column);
@@ -230,10 +230,10 @@ static int32_t NAME(run_winograd)(const NAME(image_conv) * s) {
     const int64_t fit = WINOGRAD_TASK_BYTES(nr_second_cache()) / (FACTORS * blocks * LANES * (int64_t)sizeof(T));
     w.across = least(w.columns, greatest(fit, WINOGRAD_TASK_TILES));
     w.band = least(64, w.across < w.columns ? 1 : greatest(fit / w.columns, ceil_div(WINOGRAD_TASK_TILES, w.columns)));
-    const int64_t all = s->y->batch * w.rows;
-    w.tasks = greatest(ceil_div(all, w.band), least(all, nr_threads()));
-    w.band = ceil_div(all, w.tasks); /* tasks of like size */
-    w.tasks = ceil_div(all, w.band);
+    w.all = s->y->batch * w.rows;
+    w.tasks = greatest(ceil_div(w.all, w.band), least(w.all, nr_threads()));
+    w.band = ceil_div(w.all, w.tasks); /* tasks of like size */
+    w.tasks = ceil_div(w.all, w.band);
     w.scratch_size = FACTORS * (w.band * w.across * blocks * LANES + 2 * FACTORS_APART);
     const int64_t workers = least(nr_threads(), w.tasks);
     const size_t bytes = (size_t)(w.scratch_size * workers) * sizeof(T);
