@@ -1,8 +1,9 @@
 /* modes: the object `mode` of norch/autograd/grad_mode.py. Each thread has its own attributes `enabled`, whether
  * operations are recorded; `grad_mode`, the bits NR_GRAD_MODE, which inference_mode() sets together; `autocast`, the
- * setting of autocast, or None; and `overridden`, whether it is within a TorchFunctionMode. All threads share `anomaly`, the function of anomaly mode, or None; and `casting`, whether
- * autocast is on in any thread, a slot, because Python functions read slots fastest. One call sets each attribute, so
- * that an exception between two bytecodes cannot leave half of a change. */
+ * setting of autocast, or None; and `overridden`, whether it is within a TorchFunctionMode. All threads share `anomaly`,
+ * the function of anomaly mode, or None; and `casting`, whether autocast is on in any thread, a slot, because Python
+ * functions read slots fastest. One call sets each attribute, so that an exception between two bytecodes cannot leave
+ * half of a change. */
 #include "modes.h"
 
 #include <stddef.h>

@@ -48,9 +48,9 @@ void *nr_history_of(nr_holder *node);
  * NULL: none. A new reference. */
 void *nr_mark_of_view(const norch_tensor *x);
 void nr_set_view(norch_tensor *x, void *view);
-/* The field `view` of the view step(x, *arguments), a new reference: with its history; and of one that is taken while
+/* The field `view` of the view view_fn(x, *arguments), a new reference: with its history; and of one taken while
  * nothing is recorded, and loses the gradient of x if that has one. */
-void *nr_new_view(norch_tensor *x, void *step, void *arguments);
+void *nr_new_view(norch_tensor *x, void *view_fn, void *arguments);
 void *nr_view_without_history(bool loses_gradient);
 bool nr_is_severed(const norch_tensor *x);
 

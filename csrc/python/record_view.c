@@ -5,8 +5,8 @@
 #include "node.h"
 
 /* The field `view` of a view of x that is taken now; NULL on failure. */
-static void *view_now(norch_tensor *x, void *step, void *arguments) {
-    if (nr_grad_enabled()) return nr_new_view(x, step, arguments);
+static void *view_now(norch_tensor *x, void *view_fn, void *arguments) {
+    if (nr_grad_enabled()) return nr_new_view(x, view_fn, arguments);
     if (nr_is_severed(x)) return nr_view_without_history(true);
     void *edge = nr_edge_of(x);
     void *view = edge ? nr_view_without_history(edge != NR_NONE) : NULL;
@@ -14,8 +14,8 @@ static void *view_now(norch_tensor *x, void *step, void *arguments) {
     return view;
 }
 
-/* record_view(node_class, out, x, step, arguments, is_view): out, the view step(x, *arguments), with its node, whose
- * other values are step and arguments. is_view: whether out shares the elements of x; it may be left out. */
+/* record_view(node_class, out, x, view_fn, arguments, is_view): out, the view view_fn(x, *arguments), with its node,
+ * whose other values are view_fn and arguments. is_view: whether out shares the elements of x; it may be left out. */
 NR_BUILTIN(record_view) {
     if (n != 6 && !nr_counted("record_view", 5, n)) return NULL;
     if (!nr_takes_node_class("record_view", args[0])) return NULL;
@@ -36,7 +36,7 @@ NR_BUILTIN(record_view) {
     return out;
 }
 
-/* The view step(x, dim, start, stop, 1) of args, those of record_parts(). */
+/* The view view_fn(x, dim, start, stop, 1) of args, those of record_parts(). */
 static void *record_part(void *const *args, int64_t dim, int64_t start, int64_t stop) {
     const int64_t numbers[] = {dim, start, stop, 1};
     norch_tensor *part = norch_slice(args[1], dim, start, stop, 1);
@@ -54,8 +54,8 @@ static void *record_part(void *const *args, int64_t dim, int64_t start, int64_t 
     return out;
 }
 
-/* record_parts(node_class, x, step, dim, sizes): a tuple of views of x, of the given sizes, one behind the other along
- * dim. step is the function of slices. */
+/* record_parts(node_class, x, view_fn, dim, sizes): a tuple of views of x, of the given sizes, one behind the other
+ * along dim. view_fn is the function of slices. */
 NR_BUILTIN(record_parts) {
     if (!nr_counted("record_parts", 5, n) || !nr_takes_node_class("record_parts", args[0])) return NULL;
     if (!nr_take_tensor("record_parts", args[1])) return NULL; /* a recording learns which tensor the parts see */

@@ -1,16 +1,16 @@
-/* view_history: views as autograd knows them. The field `view` of a tensor that is a view tells its base, the steps
+/* view_history: views as autograd knows them. The field `view` of a tensor that is a view tells its base, the view_fns
  * that lead to it, and the node of the base when it was taken (norch/autograd/view_history.py). */
 #include <stddef.h>
 
 #include "calls.h"
 #include "node.h"
 
-/* refresh(x) takes a view again from its base; view_of(x, step, arguments) is the _view of a view of a view; severed
+/* refresh(x) takes a view again from its base; view_of(x, view_fn, arguments) is the _view of a view of a view; severed
  * and unrecorded are the _view of views taken under no_grad(); history(node) is the history of the result that the node
  * saved. */
 static void *refresh, *view_of, *severed, *unrecorded, *history;
 static void *view_class; /* of the _view of tensors */
-enum { VIEW_BASE, VIEW_STEPS, VIEW_NODE };
+enum { VIEW_BASE, VIEW_FNS, VIEW_NODE };
 
 /* bind_views(refresh, view_of, SEVERED, UNRECORDED, history), of view_history.py and saved.py. */
 NR_BUILTIN(bind_views) {
@@ -20,10 +20,10 @@ NR_BUILTIN(bind_views) {
     return Py_NewRef(NR_NONE);
 }
 
-/* view_class(): the class of views, one for all calls, with the fields base, steps and node. */
+/* view_class(): the class of views, one for all calls, with the fields base, view_fns and node. */
 NR_BUILTIN(view_class) {
     static nr_member members[] = {{"base", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_BASE]), 0, NULL},
-                                  {"steps", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_STEPS]), 0, NULL},
+                                  {"view_fns", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_FNS]), 0, NULL},
                                   {"node", NR_MEMBER_OBJECT, offsetof(nr_holder, held[VIEW_NODE]), 0, NULL},
                                   {NULL, 0, 0, 0, NULL}};
     (void)args, (void)n;
@@ -57,25 +57,25 @@ void nr_set_view(norch_tensor *x, void *view) {
     Py_DecRef(before);
 }
 
-static void *new_view(norch_tensor *x, void *step, void *arguments) {
+static void *new_view(norch_tensor *x, void *view_fn, void *arguments) {
     nr_holder *view = PyType_GenericAlloc(view_class, 0);
-    void *steps = view ? PyTuple_New(4) : NULL, *one = steps ? PyLong_FromLongLong(1) : NULL;
+    void *view_fns = view ? PyTuple_New(4) : NULL, *one = view_fns ? PyLong_FromLongLong(1) : NULL;
     if (!one) {
-        if (steps) Py_DecRef(steps);
+        if (view_fns) Py_DecRef(view_fns);
         if (view) Py_DecRef(view);
         return NULL;
     }
-    void *each[] = {Py_NewRef(NR_NONE), Py_NewRef(step), Py_NewRef(arguments), one};
-    for (int i = 0; i < 4; i++) PyTuple_SetItem(steps, i, each[i]);
+    void *each[] = {Py_NewRef(NR_NONE), Py_NewRef(view_fn), Py_NewRef(arguments), one};
+    for (int i = 0; i < 4; i++) PyTuple_SetItem(view_fns, i, each[i]);
     view->held[VIEW_BASE] = Py_NewRef(x);
-    view->held[VIEW_STEPS] = steps;
+    view->held[VIEW_FNS] = view_fns;
     view->held[VIEW_NODE] = Py_NewRef(x->node);
     return view;
 }
 
-void *nr_new_view(norch_tensor *x, void *step, void *arguments) {
-    return x->view == NR_NONE ? new_view(x, step, arguments)
-                              : PyObject_CallFunctionObjArgs(view_of, x, step, arguments, NULL);
+void *nr_new_view(norch_tensor *x, void *view_fn, void *arguments) {
+    return x->view == NR_NONE ? new_view(x, view_fn, arguments)
+                              : PyObject_CallFunctionObjArgs(view_of, x, view_fn, arguments, NULL);
 }
 
 bool nr_is_severed(const norch_tensor *x) { return x->view == severed; }

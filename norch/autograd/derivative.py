@@ -123,8 +123,8 @@ def propagate_by(wrap: Callable[[Gradient], Gradient], node_class: Any) -> Any:
 
 
 def view_derivative(name: str, **declared: Any) -> type[OpNode]:
-    """derivative() of a view, for record_view(). Gradient functions may name x_meta, step and arguments."""
-    node_class = derivative(name, others=("step", "arguments"), shares_grad=True, rounds_once=True, **declared)
+    """derivative() of a view, for record_view(). Gradient functions may name x_meta, view_fn and arguments."""
+    node_class = derivative(name, others=("view_fn", "arguments"), shares_grad=True, rounds_once=True, **declared)
     node_class.of_view = True
     return node_class
 

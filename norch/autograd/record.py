@@ -31,8 +31,8 @@ record: Callable[..., Any] = lib.norch_record
 # is_recorded(inputs): whether this thread records, and one of inputs (tensors or None) has a gradient edge.
 is_recorded: Callable[[tuple[Any, ...]], bool] = lib.norch_is_recorded
 
-# record_view(node_class, out, x, step, arguments, is_view=True): out, the view step(x, *arguments), with its node,
-# whose others are step and arguments. is_view: whether out shares the elements of x.
+# record_view(node_class, out, x, view_fn, arguments, is_view=True): out, the view view_fn(x, *arguments), with
+# its node, whose others are view_fn and arguments. is_view: whether out shares the elements of x.
 record_view: Callable[..., Any] = lib.norch_record_view
 
 

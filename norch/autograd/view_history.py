@@ -1,14 +1,15 @@
 """The history of views, and how writing through one changes it.
 
-A view keeps its base and the steps by which it was taken. A write through a view changes the base, whose history
-becomes "the old base with this region replaced" (a ViewWrite node). The histories of all other views of that base are
-then outdated, and each is rebuilt when its gradient edge is next read (refresh).
+A view keeps its base and its view functions, the calls that lead from the base to it. A write through a view changes
+the base, whose history becomes "the old base with this region replaced" (a ViewWrite node). The histories of all other
+views of that base are then outdated, and each is rebuilt when its gradient edge is next read (refresh).
 
-The steps are also applied to the gradient of the base, and must give a view of it, or a write through that view would
-be lost. So a ViewWrite gives the gradient the base's strides, on which alone it depends whether reshape() is a view.
+The view functions are also applied to the gradient of the base, and must give a view of it, or a write through that
+view would be lost. So a ViewWrite gives the gradient the base's strides, on which alone it depends whether reshape() is
+a view.
 
-t_() and similar methods change the shape of a base in place. The steps of an older view would then lead to other
-elements, so settle() replaces them by one step: the view's strides within the memory of the base.
+t_() and similar methods change the shape of a base in place. The view functions of an older view would then lead to
+other elements, so settle() replaces them by one: the view's strides within the memory of the base.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ from .hooks import retaining
 from .levels import zeros_of
 from .node import Leaf, Node
 
-# (earlier steps or None, function, arguments, number of steps): a linked list, so a view of a view takes constant time.
-Steps = tuple[Any, Callable[..., Any], tuple[Any, ...], int]
-MOST_STEPS = 32  # the most steps of a view; beyond that, one step replaces as many as possible, to bound memory
+# (earlier ViewFns or None, function, arguments, length): a linked list, so a view of a view takes constant time.
+ViewFns = tuple[Any, Callable[..., Any], tuple[Any, ...], int]
+MOST_VIEW_FNS = 32  # of a view; beyond that, one replaces as many as possible, to bound memory
 
-# place(x, size, stride, shift, x_stride): a step that replaces others, taking a view with these strides of a tensor
-# with strides x_stride. ops/view.py sets it.
+# place(x, size, stride, shift, x_stride): a view function that replaces others, taking a view with these strides of
+# a tensor with strides x_stride. ops/view.py sets it.
 place: Any = None
 
 
 if TYPE_CHECKING:
 
     class View:
-        """The base of a view and the steps that lead to it."""
+        """The base of a view and the view functions that lead to it."""
 
         base: Any
-        steps: Steps | None  # None for SEVERED and UNRECORDED
+        view_fns: ViewFns | None  # None for SEVERED and UNRECORDED
         node: Any  # the node of the base when the history of the view was made
 else:
     View = lib.norch_view_class()
@@ -58,7 +59,7 @@ SEVERED = View()
 # not a view.
 UNRECORDED = View()
 for _view in (SEVERED, UNRECORDED):
-    _view.base, _view.steps, _view.node = _Nowhere(), None, None
+    _view.base, _view.view_fns, _view.node = _Nowhere(), None, None
 
 
 def base_of(x: Any) -> Any:
@@ -66,77 +67,78 @@ def base_of(x: Any) -> Any:
     return None if x._view is None or type(x._view.base) is _Nowhere else x._view.base
 
 
-def apply_steps(x: Any, steps: Steps | None) -> Any:
-    """Applies the steps of a view to x, its base or a gradient of the base."""
+def apply_view_fns(x: Any, view_fns: ViewFns | None) -> Any:
+    """Applies the view functions of a view to x, its base or a gradient of the base."""
     path = []
-    while steps is not None:
-        steps, step, arguments, _ = steps
-        path.append((step, arguments))
-    for step, arguments in reversed(path):
-        x = step(x, *arguments)
+    while view_fns is not None:
+        view_fns, view_fn, arguments, _ = view_fns
+        path.append((view_fn, arguments))
+    for view_fn, arguments in reversed(path):
+        x = view_fn(x, *arguments)
     return x
 
 
-def view_of(x: Any, step: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
-    """The View of step(x, *arguments), x being a view; csrc/python/view_history.c makes those of other tensors."""
+def view_of(x: Any, view_fn: Callable[..., Any], arguments: tuple[Any, ...]) -> View:
+    """The View of view_fn(x, *arguments), x being a view; csrc/python/view_history.c makes those of other tensors."""
     through, view = x._view, View()
-    steps: Any = through.steps
-    if steps is None:
+    view_fns: Any = through.view_fns
+    if view_fns is None:
         if through is SEVERED or x._node is None:
             return through
-        view.base, view.steps, view.node = x, (None, step, arguments, 1), x._node
+        view.base, view.view_fns, view.node = x, (None, view_fn, arguments, 1), x._node
         return view
-    count = steps[3]
-    if count >= MOST_STEPS:
-        steps = _shortened(x, through)
-        count = steps[3]
+    count = view_fns[3]
+    if count >= MOST_VIEW_FNS:
+        view_fns = _shortened(x, through)
+        count = view_fns[3]
     view.base = base = through.base
-    view.steps = (steps, step, arguments, count + 1)
+    view.view_fns = (view_fns, view_fn, arguments, count + 1)
     view.node = base._node
     return view
 
 
-def _shortened(x: Any, view: View) -> Steps:
-    """A short list of steps that leads to x, or the steps of view if there is none."""
-    steps: Any = view.steps
-    return _placed(x, view) or steps
+def _shortened(x: Any, view: View) -> ViewFns:
+    """A short list of view functions that leads to x, or the view functions of view if there is none."""
+    view_fns: Any = view.view_fns
+    return _placed(x, view) or view_fns
 
 
-def _placed(x: Any, view: View) -> Steps | None:
-    """The steps to x by its strides within the base, or within a view of the base that has x's dtype (real numbers
-    within complex ones). None if the base overlaps itself or its memory was replaced, and for batched tensors."""
+def _placed(x: Any, view: View) -> ViewFns | None:
+    """The view functions to x by its strides within the base, or within a view of the base that has x's dtype (real
+    numbers within complex ones). None if the base overlaps itself or its memory was replaced, and for batched
+    tensors."""
     base = view.base
     if hasattr(x, "_physical") or lib.norch_overlaps_itself(base) or not lib.norch_shares_storage(base, x):
         return None
-    path: list[Steps] = []
-    rest: Any = view.steps
+    path: list[ViewFns] = []
+    rest: Any = view.view_fns
     while rest is not None:
         path.append(rest)
         rest = rest[0]
     with no_grad():
-        whole, steps = _seen_in(x._dtype, alias(base), path)
+        whole, view_fns = _seen_in(x._dtype, alias(base), path)
         if whole._dtype != x._dtype or (is_moved(x) and not contains(whole, x)):
             return None
     shift = x._offset - whole._offset if x._numel else 0
     strides = lib.norch_shape(x), lib.norch_strides(x), shift, lib.norch_strides(whole)
-    return (steps, place, strides, 1 if steps is None else steps[3] + 1)
+    return (view_fns, place, strides, 1 if view_fns is None else view_fns[3] + 1)
 
 
-def _seen_in(dtype: int, whole: Any, path: list[Steps]) -> tuple[Any, Steps | None]:
-    """The first view of whole with this dtype, and the steps to it, which are the end of path."""
-    steps: Steps | None = None
+def _seen_in(dtype: int, whole: Any, path: list[ViewFns]) -> tuple[Any, ViewFns | None]:
+    """The first view of whole with this dtype, and the view functions to it, which are the end of path."""
+    view_fns: ViewFns | None = None
     while whole._dtype != dtype and path:
-        _, step, arguments, _ = path.pop()
-        viewed = _applied(whole, (None, step, arguments, 1))
+        _, view_fn, arguments, _ = path.pop()
+        viewed = _applied(whole, (None, view_fn, arguments, 1))
         if viewed is not None and lib.norch_shares_storage(viewed, whole):
-            whole, steps = viewed, (steps, step, arguments, 1 if steps is None else steps[3] + 1)
-    return whole, steps
+            whole, view_fns = viewed, (view_fns, view_fn, arguments, 1 if view_fns is None else view_fns[3] + 1)
+    return whole, view_fns
 
 
-def _applied(x: Any, steps: Steps | None) -> Any:
-    """apply_steps(), or None if x does not allow the steps."""
+def _applied(x: Any, view_fns: ViewFns | None) -> Any:
+    """apply_view_fns(), or None if x does not allow the view functions."""
     try:
-        return apply_steps(x, steps)
+        return apply_view_fns(x, view_fns)
     except OutOfMemoryError:
         raise
     except Error:
@@ -166,22 +168,23 @@ def contains(whole: Any, x: Any) -> bool:
 
 
 def is_moved(x: Any) -> bool:
-    """Whether the steps of view x may lead to other elements, because a tensor with these elements changed its shape in
-    place or the base's memory was replaced."""
+    """Whether the view functions of view x may lead to other elements, because a tensor with these elements changed its
+    shape in place or the base's memory was replaced."""
     version = x._version_counter
     return version is not x._view.base._version_counter or (version is not None and len(version) > 1)
 
 
 def settle(x: Any) -> None:
-    """Makes the steps of view x lead to it from its base's current shape, for a write; Error if that is impossible."""
+    """Makes the view functions of view x lead to it from its base's current shape, for a write. Error if that is
+    impossible."""
     view = x._view
     with no_grad():
-        again = _applied(view.base, view.steps)
+        again = _applied(view.base, view.view_fns)
     if again is None or not lib.norch_is_same(again, x):
-        steps = _placed(x, view)
-        if steps is None:
+        view_fns = _placed(x, view)
+        if view_fns is None:
             raise Error(_LOST)
-        view.steps = steps
+        view.view_fns = view_fns
 
 
 _LOST = "a view of a tensor whose shape or memory was changed in place has lost its history: take it again"
@@ -201,10 +204,10 @@ def refresh(x: Any) -> None:
     base_node = view.base._node
     if base_node is not None and type(base_node) is not Leaf:
         with enable_grad():
-            again = _applied(view.base, view.steps)
-            if (again is None or not lib.norch_is_same(again, x)) and (steps := _placed(x, view)) is not None:
-                view.steps = steps
-                again = apply_steps(view.base, steps)
+            again = _applied(view.base, view.view_fns)
+            if (again is None or not lib.norch_is_same(again, x)) and (view_fns := _placed(x, view)) is not None:
+                view.view_fns = view_fns
+                again = apply_view_fns(view.base, view_fns)
         if again is None or not lib.norch_is_same(again, x):
             if _is_reshaped(base_node, view.node):
                 return  # nothing was written, so x keeps its history
@@ -258,11 +261,11 @@ class Constant(Node):
 class ViewWrite(Node):
     """A base after the region of a view was replaced."""
 
-    __slots__ = ("steps", "strides")
+    __slots__ = ("view_fns", "strides")
 
     def __init__(self, view: View, node: Node):
         super().__init__(view.base._node, node)
-        self.steps = view.steps
+        self.view_fns = view.view_fns
         self.strides = None if view.base.is_contiguous() else lib.norch_strides(view.base)
 
     def propagate(self, g: Any) -> tuple[Any, ...]:
@@ -275,7 +278,7 @@ class ViewWrite(Node):
 
     def _part(self, g: Any) -> Any:
         """The region of the gradient g, as a view of it."""
-        part = apply_steps(g, self.steps)
+        part = apply_view_fns(g, self.view_fns)
         if not lib.norch_shares_storage(part, g):
             raise Error("the region of a write is not a view of the gradient, which has other strides than the base")
         return part

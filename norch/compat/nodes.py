@@ -282,10 +282,10 @@ def _operands(saved: dict[str, Any]) -> str | None:
 
 
 def _view(saved: dict[str, Any]) -> str | None:
-    step: Any = saved.get("step")
+    view_fn: Any = saved.get("view_fn")
     arguments: Any = saved.get("arguments")
-    if step is None or step.__name__ != "squeeze" or arguments == (None,):
-        return step and step.__name__
+    if view_fn is None or view_fn.__name__ != "squeeze" or arguments == (None,):
+        return view_fn and view_fn.__name__
     return "squeeze_dims" if isinstance(arguments[0], (tuple, list)) else "squeeze_dim"
 
 

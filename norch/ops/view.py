@@ -1,7 +1,7 @@
 """Views: tensors of other shapes and strides that share elements (csrc/ops/view.c), with their derivatives.
 
-Each is a step that autograd can repeat on another base or on a gradient (autograd/view_history.py). Its gradient
-function may name x_meta, the meta tensor of the input, and arguments, those of the step.
+Autograd can apply each again, to another base or to a gradient (autograd/view_history.py). Its gradient function may
+name x_meta, the meta tensor of the input, and arguments, those of the call.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def reshape(input: Tensor, *sizes_: Any, shape: Any = None) -> Tensor:
     return _reshaped(lib.norch_reshape(input, wanted), input, reshape, (wanted,))
 
 
-def _reshaped(out: Tensor, x: Tensor, step: Any, arguments: tuple[Any, ...]) -> Tensor:
-    return record_view(Reshape, out, x, step, arguments, lib.norch_shares_storage(out, x))
+def _reshaped(out: Tensor, x: Tensor, view_fn: Any, arguments: tuple[Any, ...]) -> Tensor:
+    return record_view(Reshape, out, x, view_fn, arguments, lib.norch_shares_storage(out, x))
 
 
 def reshape_to(x: Tensor, meta: Handle) -> Tensor:
@@ -108,8 +108,8 @@ def reshape_to(x: Tensor, meta: Handle) -> Tensor:
     return _reshaped(lib.norch_reshape_as(x, meta), x, reshape_to, (meta,))
 
 
-# step and arguments are saved as they say what the operation was called (compat/nodes.py).
-Reshape = view_derivative("reshape", grad=lambda g, x_meta, step, arguments: reshape_to(g, x_meta))
+# view_fn and arguments are saved as they say what the operation was called (compat/nodes.py).
+Reshape = view_derivative("reshape", grad=lambda g, x_meta, view_fn, arguments: reshape_to(g, x_meta))
 
 
 @method
@@ -309,15 +309,15 @@ def is_plain(dims: Axes) -> bool:
 _INT = {int}
 
 
-def _region_grad(g: Tensor, x_meta: Handle, step: Any, arguments: Any) -> Tensor:
+def _region_grad(g: Tensor, x_meta: Handle, view_fn: Any, arguments: Any) -> Tensor:
     whole = zeros_of(x_meta, g)
-    step(whole, *arguments).copy_(g)
+    view_fn(whole, *arguments).copy_(g)
     return whole
 
 
 # Some elements of x, each once: the gradient of the others is 0.
 Region = view_derivative(
-    "region", grad=_region_grad, add_to=lambda whole, g, step, arguments: step(whole, *arguments).add_(g)
+    "region", grad=_region_grad, add_to=lambda whole, g, view_fn, arguments: view_fn(whole, *arguments).add_(g)
 )
 
 

@@ -90,7 +90,7 @@ def test_a_tensor_in_a_loop_of_views_of_complex_numbers():
     x = norch.view_as_real(norch.ones(50, dtype=norch.complex64))
     for _ in range(100):
         x = x.view(100).view(50, 2)
-    assert x._view.steps[3] <= view_history.MOST_STEPS and x._base.dtype is norch.complex64
+    assert x._view.view_fns[3] <= view_history.MOST_VIEW_FNS and x._base.dtype is norch.complex64
 
 
 BASES = {
@@ -117,7 +117,7 @@ VIEWS = [
 @pytest.mark.parametrize("name", BASES)
 def test_gradients_of_writes_do_not_depend_on_how_many_steps_are_kept(monkeypatch, name, most):
     def gradients(limit, seed):
-        monkeypatch.setattr(view_history, "MOST_STEPS", limit)
+        monkeypatch.setattr(view_history, "MOST_VIEW_FNS", limit)
         pick = np.random.default_rng(seed)
         leaf = norch.ones(BASES[name]().shape, requires_grad=True)
         start = BASES[name]()
