@@ -169,8 +169,9 @@ static const row_form forms[] = {{"unary", py_unary, py_unary_into, 1},
 typedef struct operation {
     nr_object object;
     const row_form *form;
-    void *op, *node_class, *selections; /* for the life of the process */
-    int casts;                          /* the modes of autocast in which it casts */
+    void *op, *declare;            /* for the life of the process, as the class; declare() returns it; None: no nodes */
+    void *node_class, *selections; /* NULL before the first call that may be recorded */
+    int casts;                     /* the modes of autocast in which it casts */
 } operation;
 
 enum { FLOATS, INTEGERS, BOOLS, KINDS_OF_NUMBERS };
@@ -238,10 +239,26 @@ static int32_t take_inputs(void *const *args, int64_t inputs, void **taken, void
     return count;
 }
 
+/* Whether the row has the class of its nodes: most programs record few of the rows, so it is made late. */
+static bool has_class(operation *row) {
+    if (row->node_class) return true;
+    void *class = PyObject_CallFunctionObjArgs(row->declare, NULL);
+    void *selections =
+        class && nr_takes_node_class("operation", class) ? PyObject_GetAttrString(class, "selections") : NULL;
+    if (selections && !row->node_class) { /* no other thread was faster */
+        row->selections = selections;
+        row->node_class = class;
+        return true;
+    }
+    if (selections) Py_DecRef(selections);
+    if (class) Py_DecRef(class);
+    return selections != NULL;
+}
+
 /* The call of a row on tensors and further arguments, with its node. If converts, the call returns NotImplemented for
  * arguments that are neither tensors nor cached numbers, for those that autocast casts, and in an override mode; the
  * caller then converts them and calls again. */
-static inline void *call_row(const operation *row, bool converts, void *const *args, nr_ssize n) {
+static inline void *call_row(operation *row, bool converts, void *const *args, nr_ssize n) {
     void *arguments[6] = {row->op}, *converted[2] = {NULL};
     const int64_t inputs = row->form->inputs;
     const int modes = nr_modes();
@@ -252,9 +269,15 @@ static inline void *call_row(const operation *row, bool converts, void *const *a
     if (converts && (count = take_inputs(args, inputs, arguments + 1, converted)) < 0)
         return PyErr_Occurred() ? NULL : Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *out = row->form->call(NULL, arguments, n + 1);
-    if (out && row->node_class != NR_NONE && !(modes & NR_UNRECORDED))
-        out = nr_record(out, row->node_class, row->selections, arguments + 1, inputs, args + inputs, n - inputs,
-                        inputs > 1 && out->mixed);
+    if (out && row->declare != NR_NONE && !(modes & NR_UNRECORDED)) {
+        if (has_class(row)) {
+            out = nr_record(out, row->node_class, row->selections, arguments + 1, inputs, args + inputs, n - inputs,
+                            inputs > 1 && out->mixed);
+        } else {
+            Py_DecRef(out);
+            out = NULL;
+        }
+    }
     while (count > 0) Py_DecRef(converted[--count]);
     return out;
 }
@@ -301,10 +324,10 @@ static void *write_row(void *self, void *const *args, nr_ssize n) {
     return out ? Py_NewRef(args[0]) : NULL;
 }
 
-/* operation(form, op, node_class or None, its selections, the modes of autocast in which it casts): the functions of a
- * row. The first returns NotImplemented if an input is no Tensor or Parameter, or if autocast may cast it, so that the
- * caller converts it; the second takes the converted inputs. The third, which reductions lack, writes the row into its
- * first input. */
+/* operation(form, op, a function that returns the class of its nodes or None, the modes of autocast in which it casts):
+ * the functions of a row. The first returns NotImplemented if an input is no Tensor or Parameter, or if autocast may
+ * cast it, so that the caller converts it; the second takes the converted inputs. The third, which reductions lack,
+ * writes the row into its first input. */
 NR_BUILTIN(operation) {
     static void *class;
     static nr_method functions[] = {{"call", call_row_converting, NR_METHOD_FASTCALL, NULL},
@@ -312,22 +335,20 @@ NR_BUILTIN(operation) {
                                     {"write", write_row, NR_METHOD_FASTCALL, NULL}};
     nr_slot slots[] = {{0, NULL}};
     nr_spec spec = {"norch.Operation", sizeof(operation), 0, NR_TYPE_DEFAULT, slots};
-    if (!nr_counted("operation", 5, n)) return NULL;
+    if (!nr_counted("operation", 4, n)) return NULL;
     const char *name = PyUnicode_AsUTF8AndSize(args[0], NULL);
-    const int64_t count = sizeof forms / sizeof *forms, casts = PyLong_AsLongLong(args[4]);
+    const int64_t count = sizeof forms / sizeof *forms, casts = PyLong_AsLongLong(args[3]);
     if (PyErr_Occurred()) return NULL;
     int64_t form = 0;
     while (form < count && strcmp(name, forms[form].name) != 0) form++;
     if (form == count) return nr_refuse("operation", "a form", args[0]), NULL;
-    if (args[2] != NR_NONE && !nr_is_node_class(args[2]))
-        return nr_refuse("operation", "a class of nodes", args[2]), NULL;
     if (!class && !(class = PyType_FromSpec(&spec))) return NULL;
     operation *row = PyType_GenericAlloc(class, 0);
     if (!row) return NULL;
     row->form = &forms[form];
     row->op = Py_NewRef(args[1]);
-    row->node_class = Py_NewRef(args[2]);
-    row->selections = Py_NewRef(args[3]);
+    row->declare = Py_NewRef(args[2]);
+    row->node_class = row->selections = NULL;
     row->casts = (int)casts;
     const int total = row->form->write ? 3 : 2;
     void *all = PyTuple_New(total);

@@ -6,6 +6,7 @@ place.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from .._binding.header import listed
 from .._binding.library import constants, lib
@@ -22,31 +23,30 @@ from ._operand import kernel_operand, operand, refused
 OPCODES = {name: op for op, name in enumerate(listed(lib.norch_op_name))}
 REDUCTION_OTHERS = ("axes", "keepdim", "dtype", "param")
 _FLOATS = constants["FLOAT32"], constants["FLOAT64"]
+NodeClass = Callable[[], type[OpNode]] | None  # a class that is made when it is first needed
 
 
-def _calls(form: str, name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any:
+def _calls(form: str, name: str, node_class: NodeClass, autocast: str = "") -> Any:
     """Two functions that call a row and record it. The first returns NotImplemented if an input is no Tensor, or if
     there is a policy and the thread casts."""
-    selections = None if node_class is None else node_class.selections
-    return lib.norch_operation(form, OPCODES[name], node_class, selections, casts_of(autocast))[:2]
+    return lib.norch_operation(form, OPCODES[name], node_class, casts_of(autocast))[:2]
 
 
 def writes(form: str, name: str) -> Any:
     """The function that writes a row into its first input and returns that input, if no input has a history. It returns
     NotImplemented otherwise.
     """
-    return lib.norch_operation(form, OPCODES[name], None, None, 0)[2]
+    return lib.norch_operation(form, OPCODES[name], None, 0)[2]
 
 
-def _recorded_write(form: str, name: str, node_class: type[OpNode] | None) -> Any:
+def _recorded_write(form: str, name: str, node_class: NodeClass) -> Any:
     """The function that writes a row of x and other tensors into x, with a node if a gradient is wanted."""
     op, into = OPCODES[name], getattr(lib, f"norch_{form}_into")
-    saves_out = node_class is not None and node_class.save_plan.out
 
     def write(x: Tensor, *others: Tensor) -> Tensor:
-        node = None if node_class is None else lib.norch_node_of_write(node_class, x, *others)
+        node = None if node_class is None else lib.norch_node_of_write(node_class(), x, *others)
         into(x, op, x, *others)
-        finish_write(x, node, saves_out)
+        finish_write(x, node, node is not None and node.save_plan.out)
         return x
 
     return write
@@ -66,8 +66,8 @@ def as_method(function: Any) -> Any:
 # ---- one input ----------------------------------------------------------------------------------------------------
 
 
-def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any:
-    """The function of a UNARY row. node_class is the class of the node of its derivative, or None."""
+def unary(name: str, node_class: NodeClass, autocast: str = "") -> Any:
+    """The function of a UNARY row. node_class returns the class of the nodes of its derivative; None if it has none."""
     call, converted = _calls("unary", name, node_class, autocast)
 
     def function(input: Tensor) -> Tensor:  # PyTorch's name
@@ -85,7 +85,7 @@ def unary(name: str, node_class: type[OpNode] | None, autocast: str = "") -> Any
     return function
 
 
-def unary_(name: str, node_class: type[OpNode] | None) -> Any:
+def unary_(name: str, node_class: NodeClass) -> Any:
     """The in-place method of a UNARY row."""
     in_place, write, recorded = name + "_", writes("unary", name), _recorded_write("unary", name, node_class)
 
@@ -103,7 +103,7 @@ def unary_(name: str, node_class: type[OpNode] | None) -> Any:
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
 
-def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is_operator: bool = False) -> Any:
+def binary(name: str, node_class: NodeClass, autocast: str = "", *, is_operator: bool = False) -> Any:
     """The function of a BINARY row. As an operator it returns NotImplemented unless operands are
     tensors, numbers or arrays."""
     call, converted = _calls("binary", name, node_class, autocast)
@@ -133,7 +133,7 @@ def binary(name: str, node_class: type[OpNode] | None, autocast: str = "", *, is
     return function
 
 
-def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = False) -> Any:
+def binary_(name: str, node_class: NodeClass, is_operator: bool = False) -> Any:
     """The in-place method of a BINARY row; is_operator as in binary()."""
     in_place, write, recorded = name + "_", writes("binary", name), _recorded_write("binary", name, node_class)
     as_tensor = operand if is_operator else kernel_operand
@@ -155,7 +155,7 @@ def binary_(name: str, node_class: type[OpNode] | None, is_operator: bool = Fals
 # ---- three inputs, and reductions -----------------------------------------------------------------------------------
 
 
-def ternary(name: str, node_class: type[OpNode] | None) -> Any:
+def ternary(name: str, node_class: NodeClass) -> Any:
     """The function of a TERNARY or CHOICE row."""
     call, converted = _calls("ternary", name, node_class)
 
@@ -168,7 +168,7 @@ def ternary(name: str, node_class: type[OpNode] | None) -> Any:
     return function
 
 
-def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
+def ternary_(row: str, node_class: NodeClass, name: str) -> Any:
     """A function that writes a TERNARY or CHOICE row into a and returns True. It writes nothing and returns False if a
     gradient is wanted and the row has no derivative, or computes in another dtype."""
     recorded = _recorded_write("ternary", row, node_class)
@@ -184,7 +184,7 @@ def ternary_(row: str, node_class: type[OpNode] | None, name: str) -> Any:
     return function_
 
 
-def reduction(name: str, node_class: type[OpNode] | None) -> Any:
+def reduction(name: str, node_class: NodeClass) -> Any:
     """The function of a REDUCE row. Its arguments are x, the axes (a sequence, or None for all), keepdim, a dtype code
     (-1 for the dtype that the table states) and the row's parameter. Gradient functions find the parameter in param;
     correction overrides it there.

@@ -11,9 +11,9 @@ record().
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
+from functools import cache, partial
 
 from .._binding.library import lib
 from .._package.typing import Any, Operation, TypeVar, overload
@@ -69,7 +69,7 @@ def op(
     form = lib.norch_op_form(OPCODES[row]).decode()
     make, inputs, saves = _FORMS[form]
     others = _rows.REDUCTION_OTHERS if form == "reduce" else ()
-    node_class = derivative(name, inputs, saves=saves, others=others, **declared) if declared else None
+    node_class = cache(lambda: derivative(name, inputs, saves=saves, others=others, **declared)) if declared else None
     call = make(row, node_class, autocast) if autocast else make(row, node_class)
     function = named_function(policy(autocast)(call), name, doc)
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # where it is declared
@@ -80,7 +80,7 @@ def op(
     return function
 
 
-function_op = functools.partial(op, is_method=False)  # the function alone
+function_op = partial(op, is_method=False)  # the function alone
 
 
 def backward_op(name: str, **declared: Any) -> Operation:

@@ -26,7 +26,7 @@ def _gates(functions: tuple[Any, ...], xs: tuple[Any, ...], values: tuple[Any, .
     """function(x) of each x. Where the value is known already, it is the result, with the history of function(x)."""
     if values is None:
         return [function(x) for function, x in zip(functions, xs)]
-    return [record(f.node_class, alias(value), (x,)) for f, x, value in zip(functions, xs, values)]
+    return [record(f.node_class(), alias(value), (x,)) for f, x, value in zip(functions, xs, values)]
 
 
 def lstm_step(from_x: Any, state: tuple[Any, ...], weight: Any, bias: Any, values: Any = None) -> tuple[Any, ...]:

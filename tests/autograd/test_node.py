@@ -20,6 +20,7 @@ from norch.autograd.record import gradient_edge, is_recorded, record, record_vie
 pytestmark = pytest.mark.host
 
 Named = derivative("named", ("x",), grad=lambda g, x, factor: g * factor, others=("factor",))
+WITHOUT_CLASS = lib.norch_operation("unary", 0, lambda: 3, 0)[0]  # a row whose class of nodes is none
 
 
 def _gradients(functions: Any, codes: Any) -> Any:
@@ -45,10 +46,10 @@ REFUSED: dict[str, Any] = {
     "node_of_write: expected a tensor, not int": lambda x: lib.norch_node_of_write(Named, x, 3),
     "record: fewer values than the gradient": lambda x: lib.norch_node_of_write(Named, x),
     "bump: expected a tensor, not int": lambda x: lib.norch_bump(3),
-    "operation: expected a form, not str": lambda x: lib.norch_operation("quaternary", 0, None, None, 0),
-    "operation: expected a class of nodes, not int": lambda x: lib.norch_operation("unary", 0, 3, None, 0),
-    "operation: takes 2 arguments, not 1": lambda x: lib.norch_operation("binary", 0, None, None, 0)[1](x),
-    "operation: takes 1 arguments, not 7": lambda x: lib.norch_operation("unary", 0, None, None, 0)[0](*[x] * 7),
+    "operation: expected a form, not str": lambda x: lib.norch_operation("quaternary", 0, None, 0),
+    "operation: expected a class of nodes, not int": lambda x: WITHOUT_CLASS(x),
+    "operation: takes 2 arguments, not 1": lambda x: lib.norch_operation("binary", 0, None, 0)[1](x),
+    "operation: takes 1 arguments, not 7": lambda x: lib.norch_operation("unary", 0, None, 0)[0](*[x] * 7),
     "gradients: expected a tuple of functions": lambda x: _gradients([len], ("",)),
     "propagate: takes 1 arguments, not 2": lambda x: _gradients(None, "")((x * 1).grad_fn, x),
     "propagate: expected a node, not int": lambda x: _gradients((len,), ("",))(3, x),
