@@ -10,7 +10,7 @@ from ..storage import Storage
 from . import handle as _handle
 from .handle import Handle
 
-T = TypeVar("T", bound="Tensor")
+T = TypeVar("T", bound=Tensor)
 
 
 def overriding() -> Any:

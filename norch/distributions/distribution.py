@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from .._package.exports import publish
-from .._package.typing import Operand
+from .._package.typing import Operand, Self
 from .._tensor.handle import Size
 from ..autograd import no_grad
 from ..autograd.levels import BatchedBase
@@ -21,8 +21,6 @@ from ._halves import ComputesWide, holds_halves
 from .constraints import Constraint, is_dependent
 
 __all__ = ["Distribution"]
-
-D = TypeVar("D", bound="Distribution")
 
 
 class Distribution(ComputesWide):
@@ -160,7 +158,7 @@ class Distribution(ComputesWide):
         """
         raise NotImplementedError(f"{self._name()}: its values cannot be listed")
 
-    def expand(self: D, batch_shape: Iterable[int], _instance: Any = None) -> D:
+    def expand(self, batch_shape: Iterable[int], _instance: Any = None) -> Self:
         """This distribution with batch_shape broadcast to another shape, without a copy."""
         rank, wanted = len(self.batch_shape), tuple(batch_shape)
         parameters = {name: getattr(self, name) for name in self._parameter_names()}

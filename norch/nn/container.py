@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, overload
 
+from .._package.typing import Self
 from ..ops.matmul import linear_with_epilogue
 from ..tensor import Tensor
 from ._epilogue import epilogue_of
@@ -14,8 +15,6 @@ from .module import Module, indent
 from .parameter import Parameter
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
-
-L = TypeVar("L", bound="_List")
 
 
 class _Container(Module):
@@ -70,18 +69,18 @@ class _List(_Container):
         for position, (name, module) in enumerate(items):
             self._bind("_modules", str(position) if name.isdigit() else name, module)
 
-    def append(self: L, module: Module) -> L:
+    def append(self, module: Module) -> Self:
         """Adds a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self: L, modules: Iterable[Module]) -> L:
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Adds modules at the end."""
         for module in modules:
             self.append(module)
         return self
 
-    def insert(self: L, index: int, module: Module) -> L:
+    def insert(self, index: int, module: Module) -> Self:
         """Inserts a module before position `index`."""
         if not isinstance(module, Module):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")

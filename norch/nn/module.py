@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from .._binding.library import lib
-from .._package.typing import DeviceLike
+from .._package.typing import DeviceLike, Self
 from ..autograd.hooks import RemovableHandle, add_hook
 from ..dtype import bfloat16, check_format, float16, float32, float64
 from ..errors import DTypeError
@@ -37,8 +37,6 @@ from ._registry import (
 from ._state_dict import IncompatibleKeys as IncompatibleKeys
 from ._state_dict import StateDict
 from .parameter import Parameter
-
-M = TypeVar("M", bound="Module")
 
 
 def _no_forward(self: Module, *args: Any) -> Any:
@@ -408,7 +406,7 @@ class Module(StateDict):
 
     # ---- modes, dtypes, devices ---------------------------------------------------------------------------
 
-    def train(self: M, mode: bool = True) -> M:
+    def train(self, mode: bool = True) -> Self:
         """Sets `training`, which for example Dropout reads, for this module and all below it. Returns the module."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -417,11 +415,11 @@ class Module(StateDict):
             child.train(mode)  # a class may override train(), to keep layers in evaluation
         return self
 
-    def eval(self: M) -> M:
+    def eval(self) -> Self:
         """The same as `train(False)`."""
         return self.train(False)
 
-    def apply(self: M, fn: Callable[[Module], Any]) -> M:
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
         """Calls `fn(module)` for every module below this one, children first, and then for this one. Returns it."""
         if not callable(fn):
             raise TypeError(f"apply: expected a function of a module, not {type(fn).__name__}")
@@ -430,7 +428,7 @@ class Module(StateDict):
         fn(self)
         return self
 
-    def requires_grad_(self: M, requires_grad: bool = True) -> M:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Sets `requires_grad` of every parameter; False freezes the module."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
@@ -444,7 +442,7 @@ class Module(StateDict):
             elif param.grad is not None:
                 param.grad = param.grad.detach().zero_()
 
-    def to(self: M, *args: Any, memory_format: Any = None, **kwargs: Any) -> M:
+    def to(self, *args: Any, memory_format: Any = None, **kwargs: Any) -> Self:
         """`to(dtype)`, `to(device)`, `to(device, dtype)` or `to(tensor)`: converts all parameters, buffers and
         gradients in place; parameters keep their identity. The dtype must be a float or complex dtype; integer and
         bool tensors keep theirs. Raises the errors of `Tensor.to` before anything is changed.
@@ -464,7 +462,7 @@ class Module(StateDict):
 
         return self._apply(converted)
 
-    def share_memory(self: M) -> M:
+    def share_memory(self) -> Self:
         """Moves all parameters, buffers and gradients to shared memory: see `Tensor.share_memory_`."""
         for module in whole_tree(self):
             for tensor in (*module._parameters.values(), *module._buffers.values()):
@@ -473,42 +471,42 @@ class Module(StateDict):
                         shared.share_memory_()
         return self
 
-    def type(self: M, dst_type: Any) -> M:
+    def type(self, dst_type: Any) -> Self:
         """Converts all parameters and buffers to a dtype, integers included."""
         return self._apply(lambda tensor: tensor.type(dst_type))
 
-    def half(self: M) -> M:
+    def half(self) -> Self:
         """Converts all float parameters and buffers to float16."""
         return self._apply(_to_floats(float16))
 
-    def bfloat16(self: M) -> M:
+    def bfloat16(self) -> Self:
         """Converts all float parameters and buffers to bfloat16."""
         return self._apply(_to_floats(bfloat16))
 
-    def float(self: M) -> M:
+    def float(self) -> Self:
         """Converts all float parameters and buffers to float32."""
         return self._apply(_to_floats(float32))
 
-    def double(self: M) -> M:
+    def double(self) -> Self:
         """Converts all float parameters and buffers to float64."""
         return self._apply(_to_floats(float64))
 
-    def cpu(self: M) -> M:
+    def cpu(self) -> Self:
         """Moves all parameters and buffers to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
 
-    def cuda(self: M, device: Any = None) -> M:
+    def cuda(self, device: Any = None) -> Self:
         """Moves all parameters and buffers to a CUDA device: the current one, or `device`, a number or "cuda:1".
         DeviceError if it does not exist."""
         return self._apply(lambda tensor: tensor.cuda(device))
 
-    def to_empty(self: M, *, device: DeviceLike, recurse: bool = True) -> M:
+    def to_empty(self, *, device: DeviceLike, recurse: bool = True) -> Self:
         """Moves all parameters and buffers to a device (None: the current one) without their values: the memory is
         uninitialized. With recurse this includes submodules.
         """
         return self._apply(lambda tensor: empty_like(tensor, device=device), recurse)
 
-    def _apply(self: M, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> M:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replaces every tensor by fn(tensor). All are converted before any is replaced, so an error
         changes nothing. If a subclass overrides this, for tensors that it holds elsewhere, the modules are
         converted one after another."""
