@@ -4,22 +4,20 @@ This file defines no operation: it gathers the public names. docs/architecture.m
 that a program may do without (layers, optimizers and so on) are imported when they are first asked for.
 """
 
+from ._binding import start as _start  # isort: skip  (the first, as it says)
+
 from math import e, inf, nan, pi
 
-from ._package.typing import TYPE_CHECKING as _TYPE_CHECKING
-from ._package.typing import Any as _Any
-
-from ._binding import start as _start  # isort: skip  (the first, as it says)
 from . import autograd, ops
 from ._binding.threads import get_num_threads, set_num_threads
 from ._package.exports import exported as _exported
 from ._package.exports import publish as _publish
+from ._package.typing import TYPE_CHECKING as _TYPE_CHECKING
+from ._package.typing import Any as _Any
 from ._tensor.metadata import numel
 from ._tensor.protocols import is_nonzero
 from ._tensor.size import Size
 from .autograd import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from .autograd.anomaly import set_detect_anomaly as set_anomaly_enabled
 from .autograd.grad_mode import inference_mode
 from .device import device, get_default_device, set_default_device
 from .dtype import *  # noqa: F403
@@ -33,10 +31,7 @@ from .ops._public import function_of as _function_of
 from .ops._public import is_operation as _is_operation
 from .ops._public import publish_late as _publish_late
 from .ops.complex import *  # noqa: F403
-from .ops.composed.pad import constant_pad_nd
-from .ops.composed.pointwise import *  # noqa: F403
 from .ops.composed.shape import *  # noqa: F403
-from .ops.composed.split import *  # noqa: F403
 from .ops.composed.type_properties import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.create import *  # noqa: F403
@@ -44,15 +39,10 @@ from .ops.getitem import index_put
 from .ops.index import *  # noqa: F403
 from .ops.linalg import NAMES as _LINALG
 from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
-from .ops.norm import norm
 from .ops.op import METHODS as _DECLARED
 from .ops.pointwise import *  # noqa: F403
 from .ops.random import *  # noqa: F403
 from .ops.reduce import *  # noqa: F403
-from .ops.scan import *  # noqa: F403
-from .ops.scatter import gather, index_reduce, scatter, scatter_add, scatter_reduce, take_along_dim
-from .ops.softmax import log_softmax, softmax
-from .ops.sort import *  # noqa: F403
 from .ops.sums import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, frombuffer, tensor
 from .ops.view import *  # noqa: F403
@@ -74,6 +64,7 @@ _MODULES = (
 _LAZY = {
     ".": _MODULES,
     "._tensor.representation": "set_printoptions",
+    ".autograd.anomaly": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
     **_DEFERRED,
     ".nn.functional": "celu celu_ rrelu rrelu_ selu selu_ threshold_ alpha_dropout dropout channel_shuffle "
     "pixel_shuffle pixel_unshuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d group_norm "

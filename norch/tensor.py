@@ -22,15 +22,11 @@ from .ops import complex as _complex  # noqa: F401
 from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
 from .ops import linalg as _linalg  # noqa: F401
 from .ops import matmul as _matmul  # noqa: F401
-from .ops import norm as _norm  # noqa: F401
 from .ops import random as _random  # noqa: F401
-from .ops import scatter as _scatter  # noqa: F401
-from .ops import softmax as _softmax  # noqa: F401
+from .ops import sums as _sums  # noqa: F401
 from .ops._deferred import deferred_methods
 from .ops._rows import as_method
-from .ops.composed import pointwise as _pointwise  # noqa: F401
 from .ops.composed import shape as _shape  # noqa: F401
-from .ops.composed import split as _split  # noqa: F401
 from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import empty, empty_strided, legacy_tensor
 from .ops.op import METHODS
@@ -43,7 +39,6 @@ else:
 
 
 METHODS |= {name: method for name, method in deferred_methods().items() if name not in METHODS}
-T = TypeVar("T", bound="Tensor")
 
 
 def _requiring(x: T, requires_grad: bool) -> T:
@@ -139,8 +134,11 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
 
     if not TYPE_CHECKING:
         # At once: each setattr() would look at all of the class.
-        locals().update((name, as_method(function)) for name, function in METHODS.items())
+        locals().update(_left_out.missing_methods(), **{name: as_method(METHODS[name]) for name in METHODS})
         __hash__ = object.__hash__  # which a class with __eq__ does not inherit
+
+
+T = TypeVar("T", bound=Tensor)
 
 
 def is_tensor(x: Any) -> bool:
@@ -160,6 +158,5 @@ for _base in Tensor.__mro__[1:-1]:  # so that Python's TypeErrors name Tensor
     for _method in vars(_base).values():
         if type(_method) is FunctionType and _method.__qualname__.startswith(_prefix):
             _method.__qualname__ = f"Tensor.{_method.__name__}"
-_left_out.mark(Tensor)
 _handle.result_class = Tensor
 lib.norch_set_class(id(Tensor))

@@ -87,9 +87,6 @@ class Missing:
         raise AttributeError(f"norch.Tensor leaves out {self.name!r} of PyTorch: {why}")
 
 
-def mark(cls: type) -> None:
-    """Sets a Missing in cls for each name of Tensor in the list that cls lacks."""
-    for names in table().values():
-        for name in names.get("Tensor", ()):
-            if not hasattr(cls, name):
-                setattr(cls, name, Missing(name))
+def missing_methods() -> dict[str, Missing]:
+    """A Missing for each name of Tensor in the list."""
+    return {name: Missing(name) for names in table().values() for name in names.get("Tensor", ())}

@@ -10,8 +10,8 @@ from ..ops import sums
 from ..ops._arguments import named_function, public
 from ..ops.complex import conj, imag, real
 from ..ops.composed.numeric import nextafter as _nextafter
-from ..ops.composed.pointwise import positive as _positive
 from ..ops.composed.pointwise import round as _round
+from ..ops.pointwise import positive as _positive
 from ..tensor import Tensor
 from ._checks import promoted
 

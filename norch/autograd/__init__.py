@@ -16,7 +16,6 @@ The derivative of an operation is declared beside the operation, in norch/ops.
 
 from .._package.exports import publish
 from .._package.typing import TYPE_CHECKING
-from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .engine import backward
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .gradients import grad
@@ -29,12 +28,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import functional, graph
+    from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
     from .function import Function, once_differentiable
 
 publish(
     globals(),
     {
         ".": "functional graph",
+        ".anomaly": "detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",
         ".function": "Function once_differentiable",
         "norch.testing": "GradcheckError gradcheck gradgradcheck",
         "norch.compat.legacy": "Variable",

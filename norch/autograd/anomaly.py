@@ -96,6 +96,9 @@ class set_detect_anomaly(Guard):  # PyTorch's name
         pass
 
 
+set_anomaly_enabled = set_detect_anomaly  # the name in norch
+
+
 class detect_anomaly(set_detect_anomaly):
     """Anomaly mode until the end of a `with`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import norch
 
@@ -14,7 +14,6 @@ from ..nn import functional as F
 from ..nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from ..ops._out import takes_out
 from ..ops._public import public_form
-from ..ops._results import histogramdd_result
 from ..tensor import Tensor
 
 # ---- losses: reduction is a number, and without it none, whatever the documentation of torch._C says ----------------
@@ -270,6 +269,9 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` indices of nonzero(), and rows of fill_value behind them."""
     found = input.nonzero()[:size]
     return norch.cat([found, found.new_full((size - found.shape[0], found.shape[1]), fill_value)])
+
+
+histogramdd_result = NamedTuple("histogramdd_result", [("hist", Tensor), ("bin_edges", tuple[Tensor, ...])])
 
 
 def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:  # noqa: A002

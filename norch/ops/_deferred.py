@@ -17,11 +17,22 @@ _MODULES = {
     ".ops.composed.histogram": "| histc histogram |",
     ".ops.composed.numeric": "gradient | gcd heaviside lcm nextafter | gcd_ heaviside_ lcm_ nextafter_",
     ".ops.composed.order": "isin | bincount diff kthvalue mode nanquantile quantile unique unique_consecutive |",
+    ".ops.composed.pad": "constant_pad_nd | |",
+    ".ops.composed.pointwise": "fill rsub | addcdiv addcmul deg2rad dist equal float_power frac frexp isneginf "
+    "isposinf isreal ldexp logit mvlgamma nan_to_num polygamma rad2deg round | addcdiv_ addcmul_ deg2rad_ float_power_ "
+    "frac_ ldexp_ logit_ mvlgamma_ nan_to_num_ polygamma_ rad2deg_ round_",
     ".ops.composed.products": "bilinear chain_matmul tensordot | addbmm addmm addmv addr baddbmm cross ger inner "
     "kron matrix_power outer | addbmm_ addmm_ addmv_ addr_ baddbmm_",
     ".ops.composed.repeat": "| repeat_interleave tile | repeat",
+    ".ops.composed.split": "| chunk dsplit hsplit split split_with_sizes tensor_split unbind vsplit |",
     ".ops.composed.statistics": "cumulative_trapezoid trapezoid trapz | corrcoef cov |",
     ".ops.new": "| | new new_empty new_empty_strided new_full new_ones new_tensor new_zeros",
+    ".ops.norm": "| norm |",
+    ".ops.scan": "| cummax cummin cumprod cumsum logcumsumexp | cumprod_ cumsum_",
+    ".ops.scatter": "| gather index_reduce scatter scatter_add scatter_reduce take_along_dim | index_reduce_ scatter_ "
+    "scatter_add_ scatter_reduce_",
+    ".ops.softmax": "| log_softmax softmax |",
+    ".ops.sort": "bucketize searchsorted | argsort median msort nanmedian sort topk |",
     ".sparse.compressed": "| | to_sparse_csc to_sparse_csr",
     ".sparse.coo": "| | sparse_mask to_sparse to_sparse_coo",
     ".ops.special": "| i0 igamma igammac | i0_ igamma_ igammac_",

@@ -19,7 +19,7 @@ from ..dtype import float32, float64, uint8
 from ..errors import ArgumentError, DTypeError, Error, rename_error
 from ._arguments import public
 from ._autocast import in_autocast, policy
-from ._checks import floats_of
+from ._checks import floats_of, numbers_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from ._out import takes_out
@@ -157,6 +157,16 @@ def sgn(input: Tensor) -> Tensor:
     """-1, 0 or 1 as sign(); of complex numbers x / |x|, 0 at 0."""
     x = as_operand(input, "sgn")
     return _sgn(x) if x.is_complex() else sign(x)
+
+
+@method
+def positive(input: Tensor) -> Tensor:
+    """input, unchanged. DTypeError for bool.
+
+    >>> norch.positive(norch.tensor([-1, 2]))
+    tensor([-1,  2])
+    """
+    return numbers_of(input, "positive")
 
 
 _sgn = function_op("sgn", grad=grad_of_sgn, holomorphic=False)
@@ -576,8 +586,8 @@ def _reflected_quotient(self: Tensor, other: Operand) -> Tensor:
 
 
 METHODS.update({f"__{compare.__name__}__": operator(compare) for compare in (eq, ne, lt, le, gt, ge)})
-METHODS.update(__neg__=neg, __abs__=abs, __invert__=bitwise_not, __pow__=_power_operator, __ipow__=_power_into)
-METHODS.update(where=_where_method, __rtruediv__=_reflected_quotient)
+METHODS.update(__neg__=neg, __pos__=positive, __abs__=abs, __invert__=bitwise_not)
+METHODS.update(__pow__=_power_operator, __ipow__=_power_into, where=_where_method, __rtruediv__=_reflected_quotient)
 
 
 # norch/__init__.py exports all of them

@@ -45,7 +45,6 @@ from .copy import cast, copy_
 from .create import dtype_or_default, options_like
 from .op import method
 from .pointwise import where
-from .sort import searchsorted
 from .view import expand, narrow, sizes
 
 # ---- tensors of one distribution ------------------------------------------------------------------------------------
@@ -351,6 +350,8 @@ def multinomial(
         arrivals = -(1 - rand_like(weights, generator=generator)).log() / weights
         arrivals = arrivals.clamp(max=finfo(float64).max)  # of a weight near 0: before any of a weight of 0
         return where(weights > 0, arrivals, math.inf).topk(count, -1, largest=False).indices
+    from .sort import searchsorted  # lazy, as few programs need it
+
     sums = weights.cumsum(-1)
     total = narrow(sums, -1, categories - 1, 1)
     draws = rand_like(expand(total, (*weights.shape[:-1], count)), generator=generator) * total

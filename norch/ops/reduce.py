@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from .._binding.library import lib
 from .._binding.numbers import flag
-from .._package.typing import Any, Tensor, overload
+from .._package.typing import Any, NamedTuple, Tensor, overload
 from .._tensor.handle import Handle
 from ..autograd.derivative import derivative, view_derivative
 from ..autograd.grad_mode import mode
@@ -23,13 +23,14 @@ from ..errors import ArgumentError
 from ._arguments import named_function, public
 from ._entry import numpy_names
 from ._operand import as_operand, operand
-from ._results import aminmax_result, max_result, min_result
 from .copy import cat
 from .op import METHODS, OPCODES, method, op
 from .pointwise import eq, isfinite, isnan, maximum, minimum, ne, where
-from .scan import products_of_others
 
 Dims = int | Sequence[int] | None
+max_result = NamedTuple("max_result", [("values", Tensor), ("indices", Tensor)])
+min_result = NamedTuple("min_result", [("values", Tensor), ("indices", Tensor)])
+aminmax_result = NamedTuple("aminmax_result", [("min", Tensor), ("max", Tensor)])
 
 
 def axes_of(dim: Dims) -> Any:
@@ -63,6 +64,8 @@ def _prod_grad(g: Tensor, x: Tensor, out: Tensor, axes: Any, keepdim: bool) -> T
         quotient = expand_reduced(g * out, x, axes, keepdim) / x
         if not lib.norch_recording():
             return quotient
+    from .scan import products_of_others  # lazy, as few programs need it
+
     line, dim = (x.flatten(), 0) if axes is None or x.ndim == 0 else (x, axes[0])
     products = products_of_others(line, dim) * products_of_others(line, dim, True)
     product = expand_reduced(g, x, axes, keepdim) * products.reshape(x.shape)

@@ -8,7 +8,7 @@ import math
 from itertools import accumulate
 
 from .._binding.library import constants, lib
-from .._package.typing import Any, Tensor
+from .._package.typing import Any, NamedTuple, Tensor
 from .._tensor.handle import alias
 from ..autograd.autocast import autocast_off, current
 from ..autograd.differentiable import differentiable
@@ -23,11 +23,13 @@ from ..errors import DTypeError
 from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._operand import as_operand
-from ._results import cummax_result, cummin_result
 from .complex import complex
 from .copy import cat, stack
 from .op import METHODS, method
 from .scatter import Gather
+
+cummax_result = NamedTuple("cummax_result", [("values", Tensor), ("indices", Tensor)])
+cummin_result = NamedTuple("cummin_result", [("values", Tensor), ("indices", Tensor)])
 
 
 @differentiable("cumsum", grad=lambda g, dim, reverse: _cumsum(g, dim, not reverse), shares_grad=True)

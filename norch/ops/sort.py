@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .._binding.library import constants, lib
 from .._binding.numbers import flag, int64
-from .._package.typing import Any, Operand, Tensor, overload
+from .._package.typing import Any, NamedTuple, Operand, Tensor, overload
 from .._tensor.handle import Handle
 from ..autograd.derivative import derivative
 from ..autograd.record import record
@@ -18,13 +18,17 @@ from ._arguments import public
 from ._entry import rename_errors
 from ._operand import as_operand, tensor_of
 from ._out import takes_out
-from ._results import median_result, nanmedian_result, sort_result, topk_result
 from .copy import result_type
 from .op import method
 from .pointwise import isnan, lt, where
 from .reduce import share_among, sum, taken
 from .scatter import Gather
 from .view import axis
+
+sort_result = NamedTuple("sort_result", [("values", Tensor), ("indices", Tensor)])
+topk_result = NamedTuple("topk_result", [("values", Tensor), ("indices", Tensor)])
+median_result = NamedTuple("median_result", [("values", Tensor), ("indices", Tensor)])
+nanmedian_result = NamedTuple("nanmedian_result", [("values", Tensor), ("indices", Tensor)])
 
 
 def order_of(x: Tensor, dim: int, k: int = -1, descending: bool = False) -> Tensor:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-from ..._package.typing import Any, Tensor
+from ..._package.typing import Any, NamedTuple, Tensor
 from ...autograd.derivative import derivative
 from ...autograd.record import record
 from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import check_count, floats_of
 from .._operand import as_operand
-from .._results import histogram_result
 from .._slopes import refused
 from ..create import linspace, zeros
 from ..op import method
@@ -19,6 +18,8 @@ from ..pointwise import clamp, where
 from ..sort import searchsorted
 
 __all__ = ["histc", "histogram"]
+
+histogram_result = NamedTuple("histogram_result", [("hist", Tensor), ("bin_edges", Tensor)])
 
 _PIECE = 1 << 14  # elements that are counted at once on the CPU: their doubles and indices stay in the cache
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._binding.library import constants, lib
 from ..._binding.numbers import flag, int64
-from ..._package.typing import Any, Operand, Tensor
+from ..._package.typing import Any, NamedTuple, Operand, Tensor
 from ..._tensor.handle import Handle
 from ...autograd.derivative import derivative
 from ...autograd.differentiable import differentiable
@@ -16,7 +16,6 @@ from .._arguments import optional_results, public
 from .._checks import at_least
 from .._entry import rename_errors
 from .._operand import as_operand, operand
-from .._results import kthvalue_result, mode_result
 from .._slopes import refused
 from ..copy import cat, padded
 from ..index import KINDS, on_common_device
@@ -27,6 +26,9 @@ from ..scan import cummax, cumsum
 from ..sort import index_at, order_of, searchsorted, sort, sorted_by
 from ..values import iota
 from ..view import axis, reshape
+
+kthvalue_result = NamedTuple("kthvalue_result", [("values", Tensor), ("indices", Tensor)])
+mode_result = NamedTuple("mode_result", [("values", Tensor), ("indices", Tensor)])
 
 _NE, _SUB, _WHERE, _ARGMAX = (OPCODES[name] for name in ("ne", "sub", "where", "argmax"))
 

@@ -6,7 +6,7 @@ import math
 
 from ..._binding.library import lib
 from ..._binding.numbers import int64
-from ..._package.typing import Any, Operand, Tensor
+from ..._package.typing import Any, NamedTuple, Operand, Tensor
 from ..._tensor.handle import Handle
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
@@ -16,12 +16,11 @@ from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
 from .. import sums
 from .._arguments import named_function, public
-from .._checks import check_count, floats_of, numbers_of, real_of
+from .._checks import check_count, floats_of, real_of
 from .._entry import composed, rename_errors
 from .._inplace_methods import inplace_form
 from .._operand import as_operand, operand
 from .._out import takes_out
-from .._results import frexp_result
 from .._rows import writes
 from ..complex import complex
 from ..copy import clone, fill_, result_type
@@ -30,17 +29,9 @@ from ..norm import vector_norm
 from ..op import METHODS, OPCODES, method
 from ..reduce import all_over
 
+frexp_result = NamedTuple("frexp_result", [("mantissa", Tensor), ("exponent", Tensor)])
+
 # ---- one input ----------------------------------------------------------------------------------------------------
-
-
-@method
-def positive(input: Tensor) -> Tensor:
-    """input, unchanged. DTypeError for bool.
-
-    >>> norch.positive(norch.tensor([-1, 2]))
-    tensor([-1,  2])
-    """
-    return numbers_of(input, "positive")
 
 
 @method(inplace=True, composed=True, out=True)
@@ -416,5 +407,4 @@ def float_power_(self: Tensor, exponent: float) -> Tensor:
     return _float_power_(self, exponent)
 
 
-METHODS["__pos__"] = positive
 __all__ = public(globals())
