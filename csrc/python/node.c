@@ -41,6 +41,14 @@ static void *new_node(void *class, void *arguments, void *named) {
     return make_node(class);
 }
 
+/* Whether a saved value is no more than a Python number, or the shape of an input: walks do not free it. */
+static bool is_number(void *saved) {
+    const void *type = ((const nr_object *)saved)->type;
+    const norch_tensor *x = saved;
+    if (nr_is_tensor(saved)) return x->weak || !x->storage;
+    return saved == NR_NONE || type == NR_AT(PyFloat_Type) || type == NR_AT(PyLong_Type);
+}
+
 /* node._free(): frees its saved values. */
 static void *free_saved(void *self, void *const *args, nr_ssize n) {
     (void)args;
@@ -50,6 +58,16 @@ static void *free_saved(void *self, void *const *args, nr_ssize n) {
     node->held[NR_NODE_SAVED] = Py_NewRef(NR_NONE);
     if (before) Py_DecRef(before);
     return Py_NewRef(NR_NONE);
+}
+
+/* node._free_tensors(): _free(), unless it saved only numbers, so that another walk may follow. */
+static void *free_tensors(void *self, void *const *args, nr_ssize n) {
+    void *saved = ((nr_holder *)self)->held[NR_NODE_SAVED];
+    const bool is_tuple = saved && PyType_GetFlags(((nr_object *)saved)->type) & NR_TYPE_IS_TUPLE;
+    const nr_ssize count = is_tuple ? PyTuple_Size(saved) : 0;
+    nr_ssize numbers = 0;
+    while (numbers < count && is_number(PyTuple_GetItem(saved, numbers))) numbers++;
+    return is_tuple && numbers == count ? Py_NewRef(NR_NONE) : free_saved(self, args, n);
 }
 
 /* node._propagate(g[, needed]): calls the gradient functions of its class (gradients.c). */
@@ -64,6 +82,7 @@ static void *propagate(void *self, void *const *args, nr_ssize n) {
 }
 
 static nr_method methods[] = {{"_free", free_saved, NR_METHOD_FASTCALL, NULL},
+                              {"_free_tensors", free_tensors, NR_METHOD_FASTCALL, NULL},
                               {"_propagate", propagate, NR_METHOD_FASTCALL, NULL},
                               {NULL, NULL, 0, NULL}};
 

@@ -64,6 +64,7 @@ def derivative(
     depends_on: int = 0,
     holomorphic: bool = True,
     rounds_once: bool = False,
+    saves_numbers: bool = False,
     **grads: Gradient | None,
 ) -> type[OpNode]:
     """The node class of an operation. grad_x=, grad_weight= ... compute the gradient of each of up to three inputs
@@ -80,6 +81,7 @@ def derivative(
     holomorphic   see Node.holomorphic
     rounds_once   the gradient functions handle 16-bit floats as halves.py requires: one kernel computes a gradient, or
                   elements are only moved. Otherwise halves.py makes composite functions compute in float32
+    saves_numbers a walk frees a number beside tensors as if it were one, as PyTorch's products and quotients do
     """
     functions = _by_input(name, inputs, grads)
     parameters = [_parameters(name, function) for function in ([backward] if backward else functions)]
@@ -104,7 +106,7 @@ def derivative(
         "declaration": None if rounds_once else declaration,
     }
     if plan.frees:
-        attributes["release"] = Node._free
+        attributes["release"] = Node._free if saves_numbers else Node._free_tensors
     if add_to is not None:
         read = plan.reader(_parameters("add_to", add_to)[1:])
         attributes.update(partial=True, add_to=lambda node, whole, g: add_to(whole, g, *read(node)))

@@ -37,7 +37,7 @@ class SavePlan:
     needed      for each input, the names that its gradient needs
     saves       the names of the saved values, in the order of node._saved
     others      the names of the values that record() takes besides the inputs and the result
-    frees       whether a tensor is saved. backward() then frees everything; shapes, axes and numbers stay
+    frees       whether a tensor is saved. backward() then frees everything, unless a node saved only numbers and shapes
     out         whether the result is saved
     tensors     the names of values besides the inputs and the result that are tensors, or TensorHolders
     unread      the inputs of which only the meta tensor is saved if no wanted gradient reads their elements

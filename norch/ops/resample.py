@@ -20,16 +20,15 @@ def resampled(x: Tensor, dim: int, index: Tensor, weights: Tensor) -> Tensor:
     return (_composed if x.is_cuda or IN_PAGES else _resampled)(x, dim, index, weights)
 
 
-@differentiable(
+@differentiable(  # index and weights depend on sizes only: as in PyTorch, walks free nothing
     "interpolate",
-    tensors=("index", "weights"),
     grad=lambda g, x_meta, dim, index, weights: _resampled_backward(g, dim, index, weights, x_meta.shape[dim]),
 )
 def _resampled(x: Tensor, dim: int, index: Tensor, weights: Tensor) -> Tensor:
     return lib.norch_resample(x, dim, index, weights)
 
 
-@differentiable(tensors=("index", "weights"), grad=lambda g, dim, index, weights: _resampled(g, dim, index, weights))
+@differentiable(grad=lambda g, dim, index, weights: _resampled(g, dim, index, weights))
 def _resampled_backward(g: Tensor, dim: int, index: Tensor, weights: Tensor, size: int) -> Tensor:
     return lib.norch_resample_backward(g, dim, index, weights, size)
 

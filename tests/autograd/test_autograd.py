@@ -119,6 +119,13 @@ def test_second_backward_needs_retain_graph():
         lambda x: x.clone().double(),
         lambda x: norch.cat([x, norch.stack([x, x])[0]]),
         lambda x: x.cumsum(0),
+        lambda x: norch.add(x, x, alpha=2),
+        lambda x: norch.lerp(x, x, 0.25),
+        lambda x: norch.addmm(x, norch.eye(3), norch.eye(3), beta=2.0, alpha=3.0),
+        lambda x: norch.addcmul(x, norch.eye(3), norch.eye(3), value=2),
+        lambda x: x.fmod(0.3),
+        lambda x: norch.nn.functional.linear(norch.eye(3), norch.eye(3), x[0]),
+        lambda x: norch.nn.functional.interpolate(x[None, None], scale_factor=2, mode="bilinear"),
     ],
 )
 def test_what_saves_no_tensor_is_walked_twice(make):
@@ -138,6 +145,8 @@ def test_what_saves_no_tensor_is_walked_twice(make):
         lambda x: x.sigmoid(),
         lambda x: x.view(1) * x,
         lambda x: x.prod(),
+        lambda x: x * 2,  # PyTorch saves this number as a tensor
+        lambda x: x / 2,
         lambda x: x**2,
     ],
 )
