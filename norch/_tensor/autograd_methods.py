@@ -8,7 +8,7 @@ from .._binding.library import lib
 from .._package import recording as _recording
 from .._package.typing import Any, Tensor, TypeVar
 from ..autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, add_node_hook, retaining
-from ..autograd.node import Leaf
+from ..autograd.node import Leaf, keep_leaf, kept_leaf
 from ..autograd.record import gradient_edge
 from ..autograd.view_history import base_of
 from ..errors import DTypeError, Error
@@ -45,13 +45,15 @@ class AutogradMethods(Handle):
         if not requires_grad:
             if node is not None and type(node) is not Leaf:
                 raise Error("requires_grad: only a leaf can stop requiring grad; use detach() on a computed tensor")
+            if node is not None:
+                keep_leaf(node)
             self._node = None
         elif node is None:
             if self.dtype.kind not in "fc":
                 raise DTypeError(
                     f"requires_grad: only floats and complex numbers have gradients, not {self.dtype.name}"
                 )
-            self._node = Leaf(self)
+            self._node = kept_leaf(self) or Leaf(self)
         return self
 
     @property
@@ -117,6 +119,8 @@ class AutogradMethods(Handle):
         """Takes this tensor out of the graph that computed it: detach() in place."""
         if self._view is not None and self._node is not None:
             raise Error("detach_: a view cannot leave the graph of its base; use detach()")
+        if type(self._node) is Leaf:
+            keep_leaf(self._node)
         self._node = None
         return self
 

@@ -321,7 +321,7 @@ def _added_in_place(node: Node, g: Any, gradients: dict[Node, Any], owned: set[N
 
 def _added_to_grad(arguments: tuple[Any, Node, Any]) -> bool:
     tensor, node, g = arguments
-    if tensor._grad is None or tensor._grad.is_sparse:
+    if tensor._grad is None or tensor._grad.is_sparse or gradient_edge(tensor) is None:
         return False
     node.add_to(tensor._grad, g)
     return True
@@ -363,7 +363,7 @@ if hasattr(os, "register_at_fork"):
 def _accumulate(leaf: Leaf, g: Any, fresh: bool, create_graph: bool) -> None:
     """Adds g to the .grad of a leaf. fresh: g has no other owner, so it may become .grad itself."""
     tensor: Any = leaf.tensor()
-    if tensor is None:
+    if tensor is None or gradient_edge(tensor) is None:  # freed, or frozen since it was used
         return
     try:  # in Python 3.14 `with` may be interrupted after it took the lock; norch_call_locked() is slower
         _adding.acquire()

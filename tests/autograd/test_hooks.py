@@ -450,3 +450,38 @@ def test_sparse_gradients_of_a_root():
         x.backward(sparse)
         wanted = [0.0, 3.0] if grad is None else [1.0, 4.0] if not grad.is_sparse else [0.0, 6.0]
         assert (x.grad.to_dense() if x.grad.is_sparse else x.grad).tolist() == wanted
+
+
+def test_hooks_outlive_a_time_without_gradients():
+    layer = norch.nn.Linear(2, 2)
+    seen = []
+    scale = layer.weight.register_hook(lambda g: g * 10)
+    layer.weight.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.clone()))
+    for stop in (lambda: layer.requires_grad_(False), layer.weight.detach_):
+        layer.zero_grad()
+        stop()
+        layer.requires_grad_(True)
+        layer(norch.ones(1, 2)).sum().backward()
+        assert layer.weight.grad.tolist() == [[10.0, 10.0]] * 2
+    scale.remove()
+    layer.zero_grad()
+    layer(norch.ones(1, 2)).sum().backward()
+    assert layer.weight.grad.tolist() == [[1.0, 1.0]] * 2
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("make", [lambda x: x * 2, lambda x: x[:2] + x[1:], lambda x: norch.cat([x, x])])
+@pytest.mark.parametrize("hooked", [False, True])
+def test_a_leaf_that_stopped_requiring_grad_gets_none(make, hooked):
+    x = norch.arange(3.0).view(3).requires_grad_()
+    if hooked:
+        x.register_hook(lambda g: g)
+    x.sum().backward()
+    earlier, later = make(x).sum(), make(x).sum()
+    x.requires_grad_(False)
+    earlier.backward()
+    assert x.grad.tolist() == [1, 1, 1]
+    x.requires_grad_(True)
+    (wanted,) = norch.autograd.grad(later, x, retain_graph=True)  # the graph leads to the same leaf
+    later.backward()
+    assert x.grad.equal(1 + wanted)
