@@ -274,57 +274,62 @@ NR_FUNCTION double nr_gamma_uniform(double a, double x, bool upper) {
     return upper ? 0.5 * erfc(root) + rest : 0.5 * erfc(-root) - rest;
 }
 
-NR_FUNCTION double nr_gamma_lower_series(double a, double x) {
+NR_FUNCTION double nr_gamma_lower_series(double a, double x, double tiny) {
     double term = 1, sum = 1, factor = nr_gamma_term(a, x);
     if (factor == 0) return 0;
-    for (int n = 1; n < 1000 && term > 1e-17 * sum; n++) sum += term *= x / (a + n);
+    for (int n = 1; n < 1000 && term > tiny * sum; n++) sum += term *= x / (a + n);
     return factor * sum;
 }
 
 /* Q for small a and x, where 1 - P cancels. */
-NR_FUNCTION double nr_gamma_upper_series(double a, double x) {
+NR_FUNCTION double nr_gamma_upper_series(double a, double x, double tiny) {
     double term = 1, sum = 0, power = a * log(x) - nr_lgamma_of_next(a);
     for (int n = 1; n < 100; n++) {
         term *= -x / n;
         sum += term / (a + n);
-        if (fabs(term) < 1e-17 * fabs(sum)) break;
+        if (fabs(term) < tiny * fabs(sum)) break;
     }
     return -expm1(power) - exp(power) * a * sum;
 }
 
-/* Q by its continued fraction, DLMF 8.9.2, with Lentz's method. */
-NR_FUNCTION double nr_gamma_upper_fraction(double a, double x) {
+/* Q by its continued fraction, DLMF 8.9.2: the convergents p / q by their recurrence, whose divisions wait for nothing. */
+NR_FUNCTION double nr_gamma_upper_fraction(double a, double x, double tiny) {
     double factor = nr_gamma_term(a, x);
     if (factor == 0) return 0;
-    double b = x + 1.0 - a, c = 1e300, d = 1.0 / b, whole = d;
+    double b = x + 1.0 - a, p = 1, q = b, p_before = 0, q_before = 1, whole = 1.0 / b;
     for (int n = 1; n < 1000; n++) {
-        double top = n * (a - n);
+        double top = n * (a - n), p_last = p, q_last = q, last = whole;
         b += 2.0;
-        d = top * d + b;
-        c = b + top / c;
-        d = 1.0 / (d == 0 ? 1e-300 : d);
-        c = c == 0 ? 1e-300 : c;
-        whole *= d * c;
-        if (fabs(d * c - 1.0) < 1e-16) break;
+        p = b * p + top * p_before;
+        q = b * q + top * q_before;
+        whole = p / q;
+        if (fabs(whole - last) < 20.0 * tiny * whole) break;
+        const double scale = q > 1e150 ? 1e-150 : 1.0;
+        p *= scale, q *= scale, p_before = p_last * scale, q_before = q_last * scale;
     }
     return factor * a * whole;
 }
 
 /* The regularised P(a, x) = 1 / gamma(a) times the integral of t^(a - 1) e^-t from 0 to x; Q = 1 - P for upper. Which
- * method where: Cephes, igam.c (Moshier), with DiDonato and Morris, ACM TOMS 12 (1986), for large a. */
-NR_FUNCTION double nr_gamma_incomplete(double a, double x, bool upper) {
+ * method where: Cephes, igam.c (Moshier), with DiDonato and Morris, ACM TOMS 12 (1986), for large a. Series end at terms
+ * below tiny. */
+NR_FUNCTION double nr_gamma_incomplete(double a, double x, bool upper, double tiny) {
     const double one = upper ? 0.0 : 1.0;
     if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (a == HUGE_VAL && x == HUGE_VAL)) return (double)NAN;
     if (a == 0 || x == HUGE_VAL) return one;
     if (x == 0 || a == HUGE_VAL) return 1.0 - one;
     if (a >= 24.0 && x > 0.66 * a && x < 1.4 * a) return nr_gamma_uniform(a, x, upper);
-    if (!upper) return x > 1.0 && x > a ? 1.0 - nr_gamma_upper_fraction(a, x) : nr_gamma_lower_series(a, x);
-    if (x > 1.1) return x < a ? 1.0 - nr_gamma_lower_series(a, x) : nr_gamma_upper_fraction(a, x);
+    if (!upper) return x > 1.0 && x > a ? 1.0 - nr_gamma_upper_fraction(a, x, tiny) : nr_gamma_lower_series(a, x, tiny);
+    if (x > 1.1) return x < a ? 1.0 - nr_gamma_lower_series(a, x, tiny) : nr_gamma_upper_fraction(a, x, tiny);
     double most = x > 0.5 ? 1.1 * x : -0.4 / log(x);
-    return a > most ? 1.0 - nr_gamma_lower_series(a, x) : nr_gamma_upper_series(a, x);
+    return a > most ? 1.0 - nr_gamma_lower_series(a, x, tiny) : nr_gamma_upper_series(a, x, tiny);
 }
-NR_FUNCTION double nr_igamma_f64(double a, double x) { return nr_gamma_incomplete(a, x, false); }
-NR_FUNCTION double nr_igammac_f64(double a, double x) { return nr_gamma_incomplete(a, x, true); }
+NR_FUNCTION double nr_igamma_f64(double a, double x) { return nr_gamma_incomplete(a, x, false, 1e-17); }
+NR_FUNCTION double nr_igammac_f64(double a, double x) { return nr_gamma_incomplete(a, x, true, 1e-17); }
 
-NR_FUNCTION float nr_igamma_f32(float a, float x) { return (float)nr_igamma_f64((double)a, (double)x); }
-NR_FUNCTION float nr_igammac_f32(float a, float x) { return (float)nr_igammac_f64((double)a, (double)x); }
+NR_FUNCTION float nr_igamma_f32(float a, float x) {
+    return (float)nr_gamma_incomplete((double)a, (double)x, false, 1e-10);
+}
+NR_FUNCTION float nr_igammac_f32(float a, float x) {
+    return (float)nr_gamma_incomplete((double)a, (double)x, true, 1e-10);
+}
