@@ -15,8 +15,8 @@ from ..autograd.differentiable import differentiable
 from ..errors import ArgumentError, ShapeError
 from .conv import channels_fit, convolution, geometry_of, transposed_convolution
 from .copy import cat, padded
+from .op import OPCODES
 from .reduce import sum_over
-from .view import slice_
 
 
 class _Geometry(NamedTuple):
@@ -41,14 +41,15 @@ def _seen(x: Any, taps: int, geometry: _Geometry) -> Any:
     H, W).
     """
     steps, before, after, dilations, groups = geometry
-    batch, channels, depth, *sizes = x.shape
+    batch, channels, depth, *sizes = lib.norch_shape(x)
     count = _windows(depth + before[0] + after[0], taps, steps[0], dilations[0])
     if before[0] or after[0]:
         x = padded(x, (before[0], 0, 0), (after[0], 0, 0), 0)
-    planes = x.unflatten(1, (groups, channels // groups)).permute(0, 3, 1, 2, 4, 5)
+    apart = lib.norch_reshape(x, (batch, groups, channels // groups, lib.norch_shape(x)[2], *sizes))
+    planes = lib.norch_permute(apart, (0, 3, 1, 2, 4, 5))
     begins = range(0, taps * dilations[0], dilations[0])
-    parts = [slice_(planes, 1, begin, begin + steps[0] * (count - 1) + 1, steps[0]) for begin in begins]
-    return cat(parts, 3).reshape(batch, count, channels * taps, *sizes)
+    parts = [lib.norch_slice(planes, 1, begin, begin + steps[0] * (count - 1) + 1, steps[0]) for begin in begins]
+    return lib.norch_reshape(cat(parts, 3), (batch, count, channels * taps, *sizes))
 
 
 def _windows(size: int, taps: int, step: int, dilation: int) -> int:
@@ -63,13 +64,14 @@ def _windows(size: int, taps: int, step: int, dilation: int) -> int:
 
 def _as_batch(y: Any) -> Any:
     """(N, C, D, H, W) as (N D, C, H, W)."""
-    return y.transpose(1, 2).reshape(y.shape[0] * y.shape[2], y.shape[1], *y.shape[3:])
+    batch, channels, depth, *sizes = lib.norch_shape(y)
+    return lib.norch_reshape(lib.norch_transpose(y, 1, 2), (batch * depth, channels, *sizes))
 
 
 def _as_planes(weight: Any) -> Any:
     """(O, C, KD, KH, KW) as (O, KD C, KH, KW)."""
-    fan_out, fan_in, taps, *kernel = weight.shape
-    return weight.transpose(1, 2).reshape(fan_out, taps * fan_in, *kernel)
+    fan_out, fan_in, taps, *kernel = lib.norch_shape(weight)
+    return lib.norch_reshape(lib.norch_transpose(weight, 1, 2), (fan_out, taps * fan_in, *kernel))
 
 
 @differentiable(
@@ -80,9 +82,11 @@ def _as_planes(weight: Any) -> Any:
 )
 def _conv(x: Any, weight: Any, bias: Any, geometry: _Geometry) -> Any:
     """y (N, O, D', H', W') from x (N, C, D, H, W), weight (O, C / groups, kernel) and bias (O) or None."""
-    frames = _seen(x, weight.shape[2], geometry)
-    planes = lib.norch_conv(frames.flatten(0, 1), _as_planes(weight), bias, geometry.of_planes())
-    return planes.reshape(*frames.shape[:2], *planes.shape[1:]).transpose(1, 2).contiguous()
+    frames = _seen(x, lib.norch_shape(weight)[2], geometry)
+    batch, depth, *_ = lib.norch_shape(frames)
+    planes = lib.norch_conv(lib.norch_flatten(frames, 0, 1), _as_planes(weight), bias, geometry.of_planes())
+    volumes = lib.norch_reshape(planes, (batch, depth, *lib.norch_shape(planes)[1:]))
+    return lib.norch_contiguous(lib.norch_transpose(volumes, 1, 2))
 
 
 @differentiable(
@@ -95,16 +99,18 @@ def _conv_input(y: Any, weight: Any, geometry: _Geometry, size: Sequence[int]) -
     depth.
     """
     steps, before, _, dilations, groups = geometry
-    batch, _, depth = y.shape[:3]
-    fan_in, taps = weight.shape[1:3]
+    batch, _, depth = lib.norch_shape(y)[:3]
+    fan_in, taps = lib.norch_shape(weight)[1:3]
     planes = lib.norch_conv_input(_as_batch(y), _as_planes(weight), None, geometry.of_planes(), size[1:])
-    parts = planes.reshape(batch, depth, groups, taps, fan_in, *size[1:]).permute(3, 0, 2, 4, 1, 5, 6)
+    apart = lib.norch_reshape(planes, (batch, depth, groups, taps, fan_in, *size[1:]))
+    parts = lib.norch_permute(apart, (3, 0, 2, 4, 1, 5, 6))
     padded = max(before[0] + size[0], (depth - 1) * steps[0] + dilations[0] * (taps - 1) + 1)
     out = parts.new_zeros((batch, groups, fan_in, padded, *size[1:]))
     for tap in range(taps):
         begin = tap * dilations[0]
-        slice_(out, 3, begin, begin + (depth - 1) * steps[0] + 1, steps[0]).add_(parts.select(0, tap))
-    return slice_(out.flatten(1, 2), 2, before[0], before[0] + size[0], 1).contiguous()
+        seen = lib.norch_slice(out, 3, begin, begin + (depth - 1) * steps[0] + 1, steps[0])
+        lib.norch_binary_into(seen, OPCODES["add"], seen, lib.norch_select(parts, 0, tap))
+    return lib.norch_contiguous(lib.norch_slice(lib.norch_flatten(out, 1, 2), 2, before[0], before[0] + size[0], 1))
 
 
 @differentiable(
@@ -113,10 +119,11 @@ def _conv_input(y: Any, weight: Any, geometry: _Geometry, size: Sequence[int]) -
 )
 def _conv_weight(x: Any, y: Any, geometry: _Geometry, kernel: Sequence[int]) -> Any:
     """weight (O, C / groups, *kernel) from x and y."""
-    frames = _seen(x, kernel[0], geometry).flatten(0, 1)
+    frames = lib.norch_flatten(_seen(x, kernel[0], geometry), 0, 1)
     planes = lib.norch_conv_weight(frames, _as_batch(y), geometry.of_planes(), kernel[1:], None)
-    fan_in = x.shape[1] // geometry.groups
-    return planes.reshape(y.shape[1], kernel[0], fan_in, *kernel[1:]).transpose(1, 2).contiguous()
+    fan_in, fan_out = lib.norch_shape(x)[1] // geometry.groups, lib.norch_shape(y)[1]
+    volumes = lib.norch_reshape(planes, (fan_out, kernel[0], fan_in, *kernel[1:]))
+    return lib.norch_contiguous(lib.norch_transpose(volumes, 1, 2))
 
 
 # ---- arguments, as PyTorch takes them ------------------------------------------------------------------------------
