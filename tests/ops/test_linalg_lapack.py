@@ -126,7 +126,7 @@ def test_what_is_refused():
 
 
 def test_the_builtin_takes_what_the_signature_says():
-    potrf, x, info = lapack._function("potrf", "float32"), norch.eye(2), norch.zeros((), dtype=norch.int32)
+    potrf, x, info = lapack._function("potrf", norch.float32.code), norch.eye(2), norch.zeros((), dtype=norch.int32)
     assert lib.norch_lapack(potrf, 1, "U", 2, x, 2, info) is None
     wrong = [
         (),

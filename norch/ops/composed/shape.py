@@ -184,7 +184,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(out)
 
 
-_common_shape = lru_cache(256)(broadcast_shapes)
+common_shape = lru_cache(256)(broadcast_shapes)
 
 
 @rename_errors
@@ -198,7 +198,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """
     inputs = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
     listed = tensors_of(inputs, "broadcast_tensors")
-    shape = _common_shape(*map(lib.norch_shape, listed))
+    shape = common_shape(*map(lib.norch_shape, listed))
     return tuple([record_view(Expand, lib.norch_expand(x, shape), x, expand, (shape,)) for x in listed])
 
 

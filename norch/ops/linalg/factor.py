@@ -21,7 +21,7 @@ from .._autocast import autocast
 from .._operand import tensor_of
 from .._rows import OPCODES
 from ..composed.diagonal import diag_embed, tril, triu
-from ..composed.shape import broadcast_shapes
+from ..composed.shape import common_shape
 from ..copy import cat
 from ..create import eye, zeros
 from ..matmul import matmul
@@ -35,6 +35,7 @@ from .lapack import (
     from_columns,
     has_scipy,
     host_buffer,
+    identities,
     in_columns,
     in_rows,
     int32s,
@@ -46,6 +47,7 @@ from .lapack import (
     squares,
     total,
     ufunc,
+    with_unit_diagonal,
     zeros_at_host,
 )
 
@@ -83,7 +85,7 @@ def unit_lower(LU: Tensor) -> Tensor:
     """The unit lower triangle L, (..., M, K), of compact factors (..., M, N), K = min(M, N)."""
     m, n = LU.shape[-2:]
     k = min(m, n)
-    return tril(LU if k == n else LU[..., :k], -1) + eye(m, k, dtype=LU.dtype, device=LU.device)
+    return with_unit_diagonal(tril(LU if k == n else LU[..., :k], -1))  # which the gradient does not read
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
@@ -125,7 +127,7 @@ def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor:
     def solved(A: Any, B: Any) -> Any:
         *batch, n, k = shape = lib.norch_shape(B)
         if A.ndim > 2:
-            batch = broadcast_shapes(A.shape[:-2], batch)
+            batch = common_shape(A.shape[:-2], tuple(batch))
             shape = (*batch, n, k)
         X = in_rows(lib.norch_expand(B, shape))
         a = lib.norch_contiguous(lib.norch_expand(A, (n, n) if A.ndim == 2 else (*batch, n, n)))
@@ -351,7 +353,7 @@ def permutation(pivots: Tensor, m: int, like: Tensor, name: str = "lu_factor") -
         rows = in_rows(pivots)  # which no other thread writes to after the check
         check_pivots(rows, m, name)
         batch, k = rows.shape[:-1], rows.shape[-1]
-        P = in_rows(eye(m, dtype=like.dtype, device="cpu").expand(*batch, m, m))
+        P = identities((*batch, m, m), like)
         if m and k:  # the rows of its transpose, in the order of Fortran, are swapped
             routine("laswp", P, m, P, m, 1, k, rows, 1)
         return (P,)
@@ -440,7 +442,7 @@ def _lu_solve_grad(g: Tensor, LU: Tensor, out: Tensor, pivots: Tensor, adjoint: 
 def _lu_solve(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool) -> Tensor:
     def solved(LU: Any, B: Any, pivots: Any) -> tuple[Tensor]:
         n, k = B.shape[-2:]
-        batch = broadcast_shapes(LU.shape[:-2], B.shape[:-2], pivots.shape[:-2])
+        batch = common_shape(LU.shape[:-2], B.shape[:-2], pivots.shape[:-2])
         X, rows = in_columns(lib.norch_expand(B, (*batch, n, k))), in_rows(lib.norch_expand(pivots, (*batch, 1, n)))
         check_pivots(rows, n, "lu_solve")  # those that no other thread writes to
         if n and k:
@@ -448,7 +450,7 @@ def _lu_solve(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool) -> Tensor:
             routine("getrs", X, "C" if adjoint else "N", n, k, lu, n, rows, X, n, int32s(*batch))
         return (from_columns(X),)
 
-    return direct("lu_solve", solved, LU, B, pivots.unsqueeze(-2))[0]
+    return direct("lu_solve", solved, LU, B, lib.norch_unsqueeze(pivots, -2))[0]
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
@@ -513,12 +515,12 @@ def _orthogonal(A: Any, mode: str) -> tuple[Tensor, Tensor]:
     m, n = A.shape[-2:]
     a, tau = reflected(A)
     columns = m if mode == "complete" else min(m, n)
-    R = triu(from_columns(a[..., :columns]))
+    R = triu(from_columns(lib.norch_slice(a, -1, 0, columns, 1)))
     if columns > n:
         whole = zeros_at_host((*A.shape[:-2], m, m), A)
         whole[..., :n, :] = a
         a = whole
-    return reflections(lib.norch_contiguous(a[..., :columns, :]), tau), R
+    return reflections(lib.norch_contiguous(lib.norch_slice(a, -2, 0, columns, 1)), tau), R
 
 
 _Qr = derivative("qr", ("A",), backward=_qr_backward, holomorphic=False)

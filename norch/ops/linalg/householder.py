@@ -17,7 +17,7 @@ from ...errors import ShapeError
 from .._autocast import autocast
 from .._operand import tensor_of
 from ..composed.diagonal import tril
-from ..composed.shape import broadcast_shapes
+from ..composed.shape import common_shape
 from ..copy import cat
 from ..create import eye
 from ..matmul import matmul
@@ -57,7 +57,7 @@ def geqrf(A: Tensor) -> geqrf_result:
 
 def _with_common_batch(*matrices: Any) -> list[Any]:
     """Matrices with the same leading axes, which within vmap not all have; the second, tau, as vectors, contiguous."""
-    batch = broadcast_shapes(*(lib.norch_shape(x)[:-2] for x in matrices))
+    batch = common_shape(*[lib.norch_shape(x)[:-2] for x in matrices])
     found = [lib.norch_expand(x, (*batch, *lib.norch_shape(x)[-2:])) for x in matrices]
     found[1] = lib.norch_contiguous(lib.norch_squeeze(found[1], (-2,)))
     return found
@@ -110,7 +110,7 @@ def _reflected(A: Tensor, tau: Tensor, C: Tensor, adjoint: bool) -> Tensor:
         routine("ormqr", c, "L", trans, m, n, k, a, m, factors, c, m, (work,), BLOCK * n, int32s(*C.shape[:-2]))
         return (from_columns(c),)
 
-    return direct("ormqr", product, A, tau.unsqueeze(-2), C)[0]
+    return direct("ormqr", product, A, lib.norch_unsqueeze(tau, -2), C)[0]
 
 
 def _orgqr_backward(g: Tensor, A: Tensor, tau: Tensor, needs_input_grad: Any) -> tuple[Any, Any]:
@@ -124,7 +124,7 @@ def _columns(A: Tensor, tau: Tensor) -> Tensor:
         A, factors = _with_common_batch(A, tau)
         return (reflections(in_columns(A), factors),)
 
-    return direct("householder_product", product, A, tau.unsqueeze(-2))[0]
+    return direct("householder_product", product, A, lib.norch_unsqueeze(tau, -2))[0]
 
 
 def _reflections(A: Tensor, tau: Tensor, name: str) -> tuple[Tensor, Tensor]:

@@ -23,10 +23,10 @@ from ..._binding.library import lib
 from ..._package.typing import Tensor
 from ...autograd.levels import BatchedBase, batching
 from ...device import CPU
-from ...dtype import BY_NAME
+from ...dtype import BY_NAME, DTYPES
 from ...errors import DTypeError, LinAlgError, ShapeError
 from .._checks import at_least, on_one_device
-from .._operand import tensor_of
+from .._operand import operand, tensor_of
 from .._rows import OPCODES
 from ..create import empty, zeros
 from ..values import from_numpy
@@ -122,11 +122,11 @@ BLOCK = 64  # rows or columns that LAPACK's QR takes at once, at most; its works
 
 
 @functools.cache
-def _function(name: str, dtype: str) -> Any:
-    """The function of SciPy's LAPACK or BLAS for a dtype, a capsule."""
+def _function(name: str, dtype: int) -> Any:
+    """The function of SciPy's LAPACK or BLAS for a dtype's number, a capsule."""
     scipy_linalg()
     module = importlib.import_module("scipy.linalg.cython_blas" if name == "trsm" else "scipy.linalg.cython_lapack")
-    letter = _LETTERS[dtype]
+    letter = _LETTERS[DTYPES[dtype].name]
     return module.__pyx_capi__[letter + (_OF_COMPLEX.get(name, name) if letter in "cz" else name)]
 
 
@@ -135,9 +135,10 @@ def routine(name: str, like: Tensor, *arguments: Any) -> None:
     a letter, integers, and tensors in C order with the leading axes of like; (x,) is a tensor that is the same for all
     matrices. LAPACK reads matrices in the order of Fortran, so a matrix (M, N) here is the transpose there.
     """
-    count = math.prod(lib.norch_shape(like)[:-2])
+    shape = lib.norch_shape(like)
+    count = math.prod(shape[:-2]) if len(shape) > 2 else 1
     if count:
-        lib.norch_lapack(_function(name, like.dtype.name), count, *arguments)
+        lib.norch_lapack(_function(name, like._dtype), count, *arguments)
 
 
 def direct(name: str, function: Callable[..., Any], *tensors: Any) -> tuple[Tensor, ...]:
@@ -187,6 +188,17 @@ def host_buffer(shape: Any, like: Tensor) -> Tensor:
 def zeros_at_host(shape: Any, like: Tensor) -> Tensor:
     """Zeros on the host of the dtype of like."""
     return lib.norch_full(tuple(shape), like._dtype, 0.0, 0, _HOST)
+
+
+def identities(shape: Any, like: Tensor) -> Tensor:
+    """Matrices on the host of the dtype of like, with ones on their diagonals and zeros elsewhere."""
+    return with_unit_diagonal(zeros_at_host(shape, like))
+
+
+def with_unit_diagonal(x: Any) -> Any:
+    """x, new matrices, with ones written on their diagonals."""
+    lib.norch_copy(lib.norch_diagonal(x, 0, -2, -1), operand(1))
+    return x
 
 
 def int32s(*shape: int, like: Any = None) -> Tensor:

@@ -193,7 +193,7 @@ def _cofactors(A: Tensor, det: Tensor) -> Tensor:
     regular = ((info == 0) & (condition < 1e6))[..., None, None]
     identity = eye(A.shape[-1], dtype=A.dtype, device=A.device)
     if holds(regular):
-        return det[..., None, None] * _inv(A).mT
+        return det[..., None, None] * (_inv(A) if mode.enabled else inverse).mT
     of_regular = det[..., None, None] * _inv(A.where(regular, identity)).mT
     if mode.enabled and A.shape[-1] <= _MOST_BY_MINORS:
         return of_regular.where(regular, _by_minors(A))
