@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from .._binding.library import lib
@@ -125,7 +125,10 @@ def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
     gradient = plain(gradient)
     check_gradient(gradient, output, "backward")
     check_kind(gradient, output)
-    return node, batched_like((gradient if create_graph else gradient.detach()).to(output), output)
+    gradient = gradient if create_graph else gradient.detach()
+    if gradient._dtype != output._dtype or gradient._device_type != output._device_type or not gradient.ndim:
+        gradient = gradient.to(output)
+    return node, batched_like(gradient, output)
 
 
 def _root_of_edge(edge: GradientEdge, gradient: Any, create_graph: bool) -> tuple[Node, Any]:
@@ -151,7 +154,7 @@ def check_kind(gradient: Any, of: Any) -> None:
 
 def tensors_in(x: Any, name: str) -> list[Any]:
     """The tensors and edges of an iterable, as the parameters() of a module, or one alone, as a list."""
-    is_one = isinstance(x, (Handle, GradientEdge)) or not isinstance(x, Iterable)
+    is_one = isinstance(x, (Handle, GradientEdge)) or not hasattr(x, "__iter__")
     listed = [x] if is_one else list(x)
     for item in listed:
         if not isinstance(item, Handle) and type(item) is not GradientEdge:
@@ -211,7 +214,7 @@ def visit(
         check = sums_of_levels(check, targets is None)
     dtypes = _dtypes_seen()
     may_be_halves = dtypes & _HALVES_SEEN
-    is_plain = targets is None and check is None and not create_graph and dtypes < _COMPLEX_SEEN
+    is_plain = check is None and not create_graph and dtypes < _COMPLEX_SEEN
     dependencies: dict[Leaf, int] | None = None  # for each leaf with hooks, the number of gradients yet to arrive
     node: Any = None  # the current node, younger than all that wait; its gradient is g
     grad_inputs: Sequence[Any]
@@ -247,12 +250,13 @@ def visit(
             node = None
             continue
         edges = node.edges  # read first, as propagate may replace them for later walks (program/joint.py)
+        wanted = (targets.visited,) if targets is not None and isinstance(node, OpNode) else ()
         if is_plain and hooks is None:
-            grad_inputs = propagate_halves(node, g) if may_be_halves else node.propagate(g)
+            grad_inputs = propagate_halves(node, g, *wanted) if may_be_halves else node.propagate(g, *wanted)
             if node.metas is not None:
                 grad_inputs = unbroadcast(grad_inputs, node.metas)
         else:
-            grad_inputs = _gradients(node, g, hooks, targets, create_graph)
+            grad_inputs = _gradients(node, g, wanted, hooks, create_graph)
             if check is not None:
                 grad_inputs = check(node, grad_inputs)
         following = g = None
@@ -327,13 +331,12 @@ def _added_to_grad(arguments: tuple[Any, Node, Any]) -> bool:
     return True
 
 
-def _gradients(node: Node, g: Any, hooks: Any, targets: Targets | None, create_graph: bool) -> Sequence[Any]:
-    """The gradients of a node's inputs: with targets, hooks, create_graph and complex numbers."""
+def _gradients(node: Node, g: Any, wanted: tuple[Any, ...], hooks: Any, create_graph: bool) -> Sequence[Any]:
+    """The gradients of a node's inputs: with hooks, create_graph and complex numbers."""
     if g is None:
         grad_inputs = node._without_gradient()
     else:
-        needed = (targets.visited,) if targets is not None and isinstance(node, OpNode) else ()
-        grad_inputs = _conjugated(node, g, *needed) if node.holomorphic else propagate_halves(node, g, *needed)
+        grad_inputs = _conjugated(node, g, *wanted) if node.holomorphic else propagate_halves(node, g, *wanted)
     if node.metas is not None:
         grad_inputs = unbroadcast(grad_inputs, node.metas)
     if create_graph and node.depends_on:

@@ -217,9 +217,9 @@ def check_gradient(gradient: Any, of: Any, name: str) -> None:
     """Raises an exception unless gradient is a tensor of the shape and on the device of `of`."""
     if not isinstance(gradient, Handle):
         raise TypeError(f"{name}: a gradient must be a tensor, not {type(gradient).__name__}")
-    shape, wanted = tuple(gradient.shape), tuple(of.shape)
-    if shape != wanted:
-        raise ShapeError(f"{name}: a gradient of shape {shape} for a tensor of shape {wanted}")
+    shape = gradient.shape
+    if shape != of.shape:
+        raise ShapeError(f"{name}: a gradient of shape {tuple(shape)} for a tensor of shape {tuple(of.shape)}")
     elsewhere = gradient._device_type != of._device_type or gradient._device_index != of._device_index
     if elsewhere and shape and gradient.device != of.device:  # a single number is moved; a sparse tensor's type is meta
         raise DeviceError(f"{name}: a gradient on {gradient.device} for a tensor on {of.device}")

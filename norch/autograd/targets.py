@@ -4,11 +4,14 @@ targets. A walk for grad() collects the targets' gradients and does not change .
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from operator import attrgetter
 
 from .._package.typing import Any
 from ..errors import Error
 from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
+
+_age = attrgetter("seq")
 
 
 def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = False) -> set[Node]:
@@ -65,7 +68,7 @@ class Targets:
     def start(self, roots: Iterable[Node]) -> None:
         """Finds the nodes that a walk from roots needs."""
         needed, visited = self.needed, reachable(roots, self.found if self.is_boundary else ())
-        for node in sorted(visited, key=lambda node: node.seq):  # inputs first: they are older than their users
+        for node in sorted(visited, key=_age):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):
                 needed.add(node)
         self.visited = needed.union(self.one_by_one)
