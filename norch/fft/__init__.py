@@ -49,8 +49,8 @@ _Transforms = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
 
 @functools.cache
 def _pocketfft() -> _Transforms:
-    """Functions of an array: (array, axes, inverse, norm) to complex numbers; (array, axis, norm), real to half;
-    (array, axis, n, norm), half to real. ImportError where there is neither library."""
+    """Functions of an array: (array, axes, inverse, norm) to complex numbers; (array, axes, norm), real to half along
+    the last of axes; (array, axes, n, norm), half to real. ImportError where there is neither library."""
     try:
         import scipy.fft as found  # type: ignore[import-untyped]
     except ImportError:
@@ -72,8 +72,8 @@ def _by_pocketfft(inner: Any) -> _Transforms:
     forward, back = {"backward": 0, "ortho": 1, "forward": 2}, {"backward": 2, "ortho": 1, "forward": 0}
     return (
         lambda a, axes, inverse, norm: c2c(a, axes, not inverse, (back if inverse else forward)[norm]),
-        lambda a, axis, norm: r2c(a, (axis,), True, forward[norm]),
-        lambda a, axis, n, norm: c2r(a, (axis,), n, False, back[norm]),
+        lambda a, axes, norm: r2c(a, axes, True, forward[norm]),
+        lambda a, axes, n, norm: c2r(a, axes, n, False, back[norm]),
     )
 
 
@@ -88,8 +88,10 @@ def _by_functions(found: Any) -> _Transforms:
 
     return (
         lambda a, axes, inverse, norm: alike(a, (found.ifftn if inverse else found.fftn)(a, axes=axes, norm=norm)),
-        lambda a, axis, norm: alike(a, found.rfft(a, axis=axis, norm=norm)),
-        lambda a, axis, n, norm: alike(a, found.irfft(a, n, axis=axis, norm=norm)),
+        lambda a, axes, norm: alike(a, found.rfftn(a, axes=axes, norm=norm)),
+        lambda a, axes, n, norm: alike(
+            a, found.irfftn(a, [*(a.shape[axis] for axis in axes[:-1]), n], axes=axes, norm=norm)
+        ),
     )
 
 
@@ -114,32 +116,33 @@ def _of_real(x: Tensor, dims: Any, inverse: Any, norm: Any) -> Tensor:
 
 
 @differentiable(
-    "rfft", grad=lambda g, x_meta, dim, norm: _complex(_fitted(g, dim, x_meta.shape[dim]), (dim,), False, norm).real
+    "rfft",
+    grad=lambda g, x_meta, dims, norm: _complex(_fitted(g, dims[-1], x_meta.shape[dims[-1]]), dims, False, norm).real,
 )
-def _half(x: Tensor, dim: Any, norm: Any) -> Tensor:
-    """Real numbers (..., n) to the n // 2 + 1 first numbers of their transform."""
-    transform, axis = _pocketfft()[1], dim - x.ndim
-    return call("rfft", lambda a: transform(a, axis, norm), x, quiet=True)[0]
+def _half(x: Tensor, dims: Any, norm: Any) -> Tensor:
+    """Real numbers (..., n) to their transform, its n // 2 + 1 first numbers along the last of dims."""
+    transform, axes = _pocketfft()[1], [dim - x.ndim for dim in dims]
+    return call("rfft", lambda a: transform(a, axes, norm), x, quiet=True)[0]
 
 
-def _real_grad(g: Tensor, dim: int, n: int, norm: str) -> Tensor:
-    """The gradient of the numbers of a real transform. Each but the first, and for an even n the last, represents two
-    conjugate numbers.
+def _real_grad(g: Tensor, dims: Any, n: int, norm: str) -> Tensor:
+    """The gradient of the numbers of a real transform. Each but the first, and for an even n the last, along the last
+    of dims represents two conjugate numbers.
     """
-    grad = _half(g, dim, _SWAPPED[norm])
+    grad = _half(g, dims, _SWAPPED[norm])
     count = n // 2 + 1
     twice = [1.0] + [2.0] * (count - 1)
     if n % 2 == 0:
         twice[-1] = 1.0
-    weights = grad.real.new_tensor(twice).reshape([count if axis == dim else 1 for axis in range(grad.ndim)])
+    weights = grad.real.new_tensor(twice).reshape([count if axis == dims[-1] else 1 for axis in range(grad.ndim)])
     return grad * weights
 
 
 @differentiable("irfft", grad=_real_grad, holomorphic=False)
-def _real(x: Tensor, dim: Any, n: Any, norm: Any) -> Tensor:
-    """The real numbers whose transform begins with these n // 2 + 1 numbers."""
-    transform, axis = _pocketfft()[2], dim - x.ndim
-    return call("irfft", lambda a: transform(a, axis, n, norm), x, quiet=True)[0]
+def _real(x: Tensor, dims: Any, n: Any, norm: Any) -> Tensor:
+    """The real numbers, n along the last of dims, whose transform begins with these n // 2 + 1 numbers there."""
+    transform, axes = _pocketfft()[2], [dim - x.ndim for dim in dims]
+    return call("irfft", lambda a: transform(a, axes, n, norm), x, quiet=True)[0]
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
@@ -210,9 +213,8 @@ def _to_complex(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: s
 def _from_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
     """rfft() and its variants; inverse: ihfft() and its variants, the conjugates with norm the other way."""
     x = _sized(x, name, axes, sizes)
-    half = _half(x, axes[-1], _SWAPPED[norm] if inverse else norm)
-    half = half.conj() if inverse else half
-    return _complex(half, tuple(axes[:-1]), inverse, norm) if len(axes) > 1 else half
+    half = _half(x, tuple(axes), _SWAPPED[norm] if inverse else norm)
+    return half.conj() if inverse else half
 
 
 def _to_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str, inverse: bool) -> Tensor:
@@ -222,8 +224,7 @@ def _to_real(name: str, x: Tensor, axes: list[int], sizes: list[int], norm: str,
     if n < 1:
         raise ArgumentError(f"{name}: a transform of {n} numbers, shape {tuple(x.shape)}")
     x = _sized(x, name, axes, [*sizes[:-1], n // 2 + 1])
-    x = _complex(x, tuple(axes[:-1]), inverse, norm) if len(axes) > 1 else x
-    return _real(x if inverse else x.conj(), last, n, norm if inverse else _SWAPPED[norm])
+    return _real(x if inverse else x.conj(), tuple(axes), n, norm if inverse else _SWAPPED[norm])
 
 
 def _forms(

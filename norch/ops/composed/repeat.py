@@ -50,9 +50,9 @@ def repeat(input: Tensor, *repeats_: Any, repeats: Any = None) -> Tensor:
     """
     counts = [count if type(count) is int else int64(count, "repeat: count") for count in sizes(repeats_, repeats)]
     shape = lib.norch_shape(tensor_of(input, "repeat"))
-    if not counts and not shape:
-        return clone(input)
     lead = len(counts) - len(shape)
+    if not lead and set(counts) <= {1}:
+        return clone(input)
     if lead < 0 or min(counts, default=0) < 0:
         raise ShapeError(f"repeat: counts {tuple(counts)} for shape {shape}")
     once: list[int] = []

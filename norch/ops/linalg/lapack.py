@@ -149,11 +149,11 @@ def direct(name: str, function: Callable[..., Any], *tensors: Any) -> tuple[Tens
         if isinstance(x, BatchedBase):  # the samples of vmap become a leading axis
             return batching().with_leading_axis(functools.partial(direct, name, function), tensors)
     first = tensors[0]
-    on_host = first._device_type == CPU.code
+    on_host = first._device_type == _HOST[0]
     if not on_host and first.is_meta:
         return _of_no_samples(functools.partial(direct, name, function), tensors)
     # Headers of its own: another thread may give a tensor other data, of another shape.
-    hosted = [lib.norch_alias(x) if x._device_type == CPU.code else x.detach().cpu() for x in tensors]
+    hosted = [lib.norch_alias(x) if x._device_type == _HOST[0] else x.detach().cpu() for x in tensors]
     results = function(*hosted) if not watchers else _watched(name, function, tensors, *hosted)
     return results if on_host else tuple(x.to(first.device) for x in results)
 
@@ -265,7 +265,8 @@ def call(
             run = functools.partial(call, name, function, finite=finite, quiet=quiet, **options)
             return batching().with_leading_axis(run, tensors)
     np, first = numpy(name), tensors[0]
-    if first.is_meta:
+    on_host = first._device_type == _HOST[0]
+    if not on_host and first.is_meta:
         return _of_no_samples(functools.partial(call, name, function, **options), tensors)
     try:
         arrays = [_finite(name, x) if finite else array_of(x) for x in tensors]
@@ -279,7 +280,7 @@ def call(
     except np.linalg.LinAlgError as error:
         raise LinAlgError(f"{name}: {error}") from None
     several = tuple([_owned(x) for x in results]) if isinstance(results, tuple) else (_owned(results),)
-    return several if first.is_cpu else tuple(x.to(first.device) for x in several)
+    return several if on_host else tuple(x.to(first.device) for x in several)
 
 
 def _of_no_samples(run: Callable[..., Any], tensors: Any) -> tuple[Tensor, ...]:
