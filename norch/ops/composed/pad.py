@@ -16,10 +16,10 @@ from ...dtype import check_fits
 from ...errors import ArgumentError, ShapeError
 from .._entry import composed, rename_errors
 from .._operand import operand, tensor_of
-from ..copy import clone, padded
+from ..copy import padded
 from ..create import number_of
 from ..op import OPCODES
-from ..view import connect, is_plain, slice_
+from ..view import is_plain
 
 _MODES = {mode: constants[f"PAD_{mode.upper()}"] for mode in ("constant", "reflect", "replicate", "circular")}
 _ZERO = operand(0)
@@ -54,15 +54,14 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode == "circular":
         grown = _grown if input._dtype not in HALVES else _wrapped_at_ends
     else:
-        input = connect(input)
         grown = _grown if input._dtype not in HALVES and not threads.casting else _mirrored_at_ends
     if least >= 0:
         return grown(input, before, after, mode)
-    cuts = [(dim, min(low, 0), min(high, 0)) for dim, low, high in _by_axis(shape, before, after)]
+    cuts = [min(n, 0) for n in before], [min(n, 0) for n in after]
     before, after = tuple([max(n, 0) for n in before]), tuple([max(n, 0) for n in after])
     if mode == "circular":  # what is left goes round
-        return grown(_cropped(input, cuts), before, after, mode)
-    return clone(_cropped(grown(input, before, after, mode), cuts))
+        return grown(padded(input, *cuts, 0, least), before, after, mode)
+    return padded(grown(input, before, after, mode), *cuts, 0, least)
 
 
 @lru_cache(256)  # networks ask for the same few
@@ -101,17 +100,10 @@ def _check_ends(shape: Sequence[int], befores: Sequence[int], afters: Sequence[i
             raise ShapeError(f"pad: {before} and {after} exceed what is left of dimension {dim}")
 
 
-def _cropped(x: Tensor, cuts: list[tuple[int, int, int]]) -> Tensor:
-    """x without the elements that negative numbers remove; cuts: (axis, before, after)."""
-    for dim, before, after in cuts:
-        if before or after:
-            x = slice_(x, dim, -before, x.shape[dim] + after, 1)
-    return x
-
-
 def _grown(x: Tensor, before: Sequence[int], after: Sequence[int], mode: str) -> Tensor:
     """x with these numbers of elements at the ends of its last axes, copied as the mode says."""
-    return record(_Grown, lib.norch_pad(x, before, after, _MODES[mode], _ZERO), (x,), (before, after, mode))
+    node_class = _Grown if mode == "circular" else _Mirrored
+    return record(node_class, lib.norch_pad(x, before, after, _MODES[mode], _ZERO), (x,), (before, after, mode))
 
 
 # An element that is copied gets the sum of several gradients.
@@ -132,7 +124,10 @@ def _folded(g: Tensor, before: Sequence[int], after: Sequence[int], mode: str) -
     return record(_Folded, lib.norch_contiguous(middle), (g,), (before, after, mode))
 
 
-_Grown = derivative("pad", grad=lambda g, before, after, mode: _folded(g, before, after, mode))
+_Grown, _Mirrored = (
+    derivative("pad", grad=lambda g, before, after, mode: _folded(g, before, after, mode), depends_on=count)
+    for count in (0, 1)
+)
 _Folded = derivative("pad_backward", grad=lambda g, before, after, mode: _grown(g, before, after, mode))
 
 
