@@ -99,12 +99,12 @@ def _add_to_inputs(inputs: list[Any], nodes: list[Node], targets: Targets, creat
 
 def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:
     """Where a walk from tensors begins: the node of each, and its gradient."""
-    grads: list[Any] = [None] * len(tensors)
-    if gradients is not None:
-        grads = [gradients] if isinstance(gradients, Handle) else list(gradients)
+    if gradients is None:
+        return [_root(tensor, None, create_graph) for tensor in tensors]
+    grads = [gradients] if isinstance(gradients, Handle) else list(gradients)
     if len(grads) != len(tensors):
         raise ShapeError(f"backward: {len(grads)} gradients for {len(tensors)} tensors")
-    return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, grads, strict=True)]
+    return [_root(tensor, g, create_graph) for tensor, g in zip(tensors, grads)]
 
 
 def _root(output: Any, gradient: Any, create_graph: bool) -> tuple[Node, Any]:

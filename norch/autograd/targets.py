@@ -71,8 +71,10 @@ class Targets:
         for node in sorted(visited, key=_age):  # inputs first: they are older than their users
             if node in self.found or not needed.isdisjoint(node.edges):
                 needed.add(node)
-        self.visited = needed.union(self.one_by_one)
-        needed.difference_update(self.one_by_one)
+        self.visited = needed
+        if self.one_by_one:
+            self.visited = needed.union(self.one_by_one)
+            needed.difference_update(self.one_by_one)
 
     def ends_at(self, node: Node) -> bool:
         """Whether the walk ends at this target because it leads to no other."""
