@@ -16,7 +16,7 @@ from ..autograd import view_history
 from ..autograd.broadcast import Expand
 from ..autograd.derivative import view_derivative
 from ..autograd.grad_mode import mode
-from ..autograd.levels import zeros_of
+from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import gradient_edge, record_view
 from ..autograd.view_history import base_of, contains, reach
 from ..dtype import dtype as DType
@@ -441,8 +441,13 @@ def _as_strided_grad(g: Tensor, x_meta: Handle, arguments: Any) -> Tensor:
         return zeros_of(x_meta, g)
     low, high = zip(reach(shape, x_stride), reach(size, stride, shift))
     first, count = min(low), max(high) - min(low) + 1
-    positions = _strided(iota(count, g), size, stride, shift - first, (1,)).reshape(-1)
-    memory = g.new_zeros(count).index_add(0, positions, g.reshape(-1))
+    memory = g.new_zeros(count)
+    places = lib.norch_as_strided(memory, size, stride, shift - first)
+    if mode.enabled or isinstance(g, BatchedBase) or lib.norch_overlaps_itself(places):
+        positions = _strided(iota(count, g), size, stride, shift - first, (1,)).reshape(-1)
+        memory = memory.index_add(0, positions, g.reshape(-1))
+    else:
+        lib.norch_copy(places, g)
     return _strided(memory, shape, x_stride, -first, (1,)).clone()
 
 
