@@ -211,8 +211,8 @@ def _write_number(x: Any, number: Tensor, name: str) -> None:
 
 
 def shared_axes(x: Any) -> list[int]:
-    """The axes along which an expanded tensor has several elements in one place."""
-    return [axis for axis, step in enumerate(x.stride()) if step == 0 and x.shape[axis] > 1]
+    """The axes along which an expanded tensor has all elements in one place."""
+    return [axis for axis, step in enumerate(x.stride()) if step == 0]
 
 
 def once_along(x: Any, axes: Sequence[int]) -> Tensor:

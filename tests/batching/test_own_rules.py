@@ -141,6 +141,51 @@ def test_rule_and_generated_rule_exclude_each_other() -> None:
         Function.vmap(None, ())
 
 
+def test_what_a_rule_sees(torch: Any) -> None:
+    """in_dims, whether random numbers are those of samples, and which gradient counts: the rule's or backward's."""
+    for lib in (norch, torch):
+        seen: list[Any] = []
+
+        class Scaled(lib.autograd.Function):  # type: ignore[misc]
+            @staticmethod
+            def forward(x: Any, w: Any) -> Any:
+                return x * w
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                seen.append("setup_context")  # noqa: B023
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                return 100 * g, None
+
+            @staticmethod
+            def vmap(info: Any, in_dims: Any, x: Any, w: Any) -> Any:
+                seen.append((in_dims, lib.rand(1).shape))  # noqa: B023
+                return 3 * x * w, 0
+
+        scaled, x, w = Scaled.apply, array(lib, 2, 3), lib.ones(3)
+        lib.vmap(scaled, in_dims=(0, None))(x, w)
+        assert seen == [((0, None), (1,))]
+        by_rule = lib.func.grad(lambda x: lib.vmap(scaled, in_dims=(0, None))(x, w).sum())(x)  # noqa: B023
+        assert by_rule.tolist() == [[3] * 3] * 2 and seen == [((0, None), (1,))] * 2
+        with pytest.raises(RuntimeError, match="random"):
+            lib.vmap(lib.vmap(scaled))(array(lib, 2, 4, 3), array(lib, 2, 4, 3))
+
+
+def test_a_rule_without_setup_context_has_no_gradient_of_its_own() -> None:
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return norch.tensor(2 * x.detach().numpy())
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+            return norch.tensor(2 * x.detach().numpy()), in_dims[0]
+
+    assert not norch.vmap(Doubled.apply)(norch.ones(2, 2, requires_grad=True)).requires_grad
+
+
 def test_rule_of_a_registered_operation(torch: Any) -> None:
     results: list[list[Any]] = []
     for lib in (norch, torch):

@@ -455,6 +455,14 @@ CALLED: dict[str, Any] = {
 }
 
 
+def test_a_function_is_exported_by_its_forward() -> None:
+    class Tripled(norch.autograd.Function):
+        forward = staticmethod(lambda ctx, x: 3 * x)
+        vmap = staticmethod(lambda info, in_dims, x: pytest.fail("this is no vmap"))
+
+    exported(Of(Tripled.apply), norch.ones(2))
+
+
 @pytest.mark.parametrize("name", CALLED)
 def test_an_operation(name: str) -> None:
     norch.manual_seed(1)

@@ -228,6 +228,16 @@ def test_named_arguments_of_an_operation_are_placed(torch: Any) -> None:
     assert _named_calls(norch) == _named_calls(torch)
 
 
+def test_a_kernel_gets_no_defaults_behind_the_last_argument(torch: Any) -> None:
+    for m in (norch, torch):
+        seen: list[Any] = []
+        m.library.define("testing::trailing", "(Tensor x, float k=2.5, int i=3, int j=1) -> Tensor")
+        m.library.impl("testing::trailing", "default", lambda x, *more: (seen.append(more), x + 1)[1])  # noqa: B023
+        for named in ({}, {"k": 3.0}, {"i": 4}):
+            m.ops.testing.trailing(x=m.ones(1), **named)
+        assert seen == [(), (3.0,), (2.5, 4)]
+
+
 def test_operations_are_opaque_and_checked() -> None:
     @norch.library.custom_op("testing::plain", mutates_args=())
     def plain(x: norch.Tensor) -> norch.Tensor:

@@ -74,6 +74,13 @@ def test_backward_hooks_see_the_output_that_a_forward_hook_puts_in_place() -> No
     assert seen == [(3.0, 1.0)]
 
 
+def test_forward_hooks_alone_add_no_node() -> None:
+    layer = nn.Tanh()
+    layer.register_forward_hook(lambda *_: None)
+    x = norch.ones(1, requires_grad=True)
+    assert type(layer(x).grad_fn) is type(norch.tanh(x).grad_fn)
+
+
 def test_outputs_that_backward_hooks_cannot_see_warn() -> None:
     class Dicts(nn.Module):
         def forward(self, x: norch.Tensor) -> dict[str, norch.Tensor]:

@@ -106,6 +106,11 @@ def test_tensors_of_the_module_itself_are_loaded_as_they_were() -> None:
     state["0.weight"] = state["0.weight"].T
     net.load_state_dict(state)
     assert net[0].weight.T.tolist() == before[1]
+    base, net = norch.arange(4.0), nn.Module()
+    net.register_buffer("last", base[2:])
+    net.register_buffer("first", base[:2])
+    net.load_state_dict({"last": norch.zeros(2), "first": base[::2]})  # which begins where it is loaded to
+    assert base.tolist() == [0, 2, 0, 0]
 
 
 def test_an_assigned_parameter_takes_the_place_itself() -> None:

@@ -165,6 +165,14 @@ def test_an_index_that_another_thread_writes() -> None:
     assert run.returncode == 0, run.stderr
 
 
+def test_a_number_has_one_element_along_any_axis() -> None:
+    x = norch.tensor(3.0)
+    for index in (norch.tensor([0]), norch.tensor(0)):
+        assert x.index_select(0, index).tolist() == 3
+    with pytest.raises(norch.BoundsError, match="index_select: index 1 is out of range for size 1"):
+        x.index_select(0, norch.tensor([1]))
+
+
 @pytest.mark.host
 @pytest.mark.parametrize("dtype", [norch.int8, norch.float16, norch.float32, norch.float64], ids=str)
 @pytest.mark.parametrize("length", [1, 4, 7, 8, 519])
