@@ -188,7 +188,7 @@ def call_hooks(hooks: list[Any], g: Any) -> Any:
     """g after all hooks; each hook gets the result of the previous hook."""
     for hook in tuple(hooks):
         changed = hook(g)
-        if changed is not None and changed is not g:
+        if changed is not None:
             changed = plain(changed)
             check_gradient(changed, g, "hook")
             g = changed.to(g)

@@ -25,6 +25,11 @@ def test_edges_give_the_gradients_of_their_tensors():
     assert grad(first.sum(), x)[0].tolist() == [6, 6]
 
 
+def test_an_edge_equals_edges_alone():
+    edge = get_gradient_edge(leaf([1.0]))
+    assert edge == GradientEdge(*edge[:2]) and edge != tuple(edge[:2]) and edge != 0
+
+
 def test_backward_and_materialized():
     x, w = leaf([1.0, 2.0]), leaf([3.0])
     backward(get_gradient_edge((x * x).sum()), inputs=[get_gradient_edge(x)])

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 
 import norch
@@ -117,6 +118,24 @@ def test_custom_fwd_casts_where_autocast_is_on_and_tensors_of_its_device():
         assert Seen.apply(x).dtype is norch.bfloat16
         assert Seen.apply(norch.ones(1, device="meta")).dtype is norch.float32
         assert Seen.apply(x.double()).dtype is norch.float64
+        assert Seen.apply(x.int()).dtype is norch.int32
+
+
+def test_custom_fwd_leaves_arrays_as_they_are():
+    class Scaled(norch.autograd.Function):
+        @staticmethod
+        @custom_fwd(device_type="cpu", cast_inputs=norch.bfloat16)
+        def forward(ctx, x, by):
+            return x * float(by.sum())
+
+    with norch.autocast("cpu"):
+        assert Scaled.apply(norch.ones(1), np.ones(2)).tolist() == [2]
+
+
+def test_devices_of_pytorch_alone_have_the_dtype_that_autocast_has_there():
+    assert norch.get_autocast_dtype("mps") is norch.float16 and norch.get_autocast_dtype("xla") is norch.bfloat16
+    with pytest.raises(norch.DeviceError, match="no autocast for device_type 'abacus'"):
+        norch.get_autocast_dtype("abacus")
 
 
 class WithoutContext(norch.autograd.Function):
@@ -333,13 +352,15 @@ def test_an_option_that_changes_the_state_of_a_recorded_step(name, options, chan
             (w * w * scale).sum().backward()
             optimizer.step()
 
-        step = wrap(step)
+        step, programs = wrap(step), []
         for k in range(12):
             if k == 6:
                 optimizer.param_groups[0].update(change)
                 for entry in optimizer.state.values():
                     entry.update({"max_exp_avg_sq": norch.zeros(2)} if change.get("amsgrad") else {})
             step(norch.tensor(1.0 + (k == 7)))
+            programs.append(getattr(step, "program", None))
+        assert len(set(programs[2:])) == (2 if wrap is norch.capture else 1)
         return w.tolist()
 
     assert trained(norch.capture) == trained(lambda step: step)

@@ -10,6 +10,30 @@ from norch import nn
 from norch.testing import assert_close
 
 
+def test_arguments_of_a_module_are_those_of_the_next_class_or_an_error() -> None:
+    for args, named in (((1,), {}), ((), {"a": 1})):
+        with pytest.raises(TypeError, match="Module"):
+            nn.Module(*args, **named)
+
+    class Named:
+        def __init__(self, *args: Any, **named: Any) -> None:
+            self.got = args, named
+
+    class Both(nn.Module, Named):
+        call_super_init = True
+
+    assert Both(1, a=2).got == ((1,), {"a": 2}) and Both().got == ((), {})
+
+
+def test_a_module_with_look_ups_of_its_own() -> None:
+    class Own(nn.Linear):
+        def __getattribute__(self, name: str) -> Any:
+            return "mine" if name == "own" else super().__getattribute__(name)
+
+    module = Own(2, 1)
+    assert module.own == "mine" and module.weight.shape == (1, 2) and not hasattr(module, "other")
+
+
 class Frozen(nn.Sequential):
     """Layers that stay in evaluation, as the batch norms of a pretrained backbone."""
 

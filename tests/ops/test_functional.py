@@ -450,6 +450,7 @@ BAD: Any = [
     (lambda: functional.jacobian(lambda x: 1, X), TypeError, "jacobian: what the function gives must be a tensor"),
     (lambda: functional.jacobian(norch.sin, X, strategy="sideways"), ValueError, "'sideways'"),
     (lambda: functional.hessian(norch.sin, X), ValueError, "hessian: the function must give a tensor of one number"),
+    (lambda: functional.hessian(lambda x: (x.sum(),), X), ValueError, "hessian: the function must give a tensor"),
     (lambda: functional.hvp(norch.sin, X, X), ValueError, "hvp: the function must give a tensor of one number"),
     (
         lambda: functional.jacobian(lambda x: norch.ones(1), X, strict=True),

@@ -117,6 +117,16 @@ def test_two_schedules_of_one_optimizer(torch, first):
         assert list(rates(optim, parameter([1.0]), second)) == pytest.approx(theirs, rel=1e-9, abs=1e-15)
 
 
+def test_rates_are_those_of_the_formula_to_the_last_bit():
+    """Only a rate that somebody else has set is changed by a factor."""
+    opt = optim.SGD([parameter([1.0])], lr=0.3)
+    schedule = optim.lr_scheduler.LinearLR(opt, total_iters=37)
+    for epoch in range(50):
+        assert opt.param_groups[0]["lr"] == schedule.rate(epoch, 0)
+        opt.step()
+        schedule.step()
+
+
 MORE_SCHEDULES = {
     "restarts": lambda m, opt: m.CosineAnnealingWarmRestarts(opt, 3, 2, 0.01),
     "triangles": lambda m, opt: m.CyclicLR(opt, 0.05, 0.55, 2),

@@ -172,6 +172,19 @@ def test_steps(torch: Any, name: str, options: Any) -> None:
     both(torch, program)
 
 
+def test_a_step_after_the_state_was_cleared() -> None:
+    found = []
+    for clears in (False, True):
+        table = nn.Embedding.from_pretrained(norch.ones(3, 2), freeze=False, sparse=True)
+        opt = norch.optim.Adagrad(table.parameters(), lr=0.1)
+        if clears:
+            opt.state.clear()
+        table(norch.tensor([1])).sum().backward()
+        opt.step()
+        found.append(table.weight.tolist())
+    assert found[0] == found[1]
+
+
 def test_optimizers_without_sparse_gradients_refuse() -> None:
     table = nn.Embedding(3, 2, sparse=True)
     before = table.weight.detach().clone()
