@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 
 from .._binding.library import lib
 from .._package.typing import Any
-from .._tensor import handle as _handle
 from .._tensor.handle import Handle, full_of, next_seq
 from ..errors import Error
 from .node import Leaf, Node
@@ -111,7 +110,7 @@ def batched_like(g: Any, output: Handle) -> Any:
 
 def all_samples(x: Any) -> Any:
     """The tensor of all samples if x is a batched tensor of vmap, else x."""
-    return x.all_samples() if type(x) is not _handle.result_class and hasattr(x, "_level") else x
+    return x.all_samples() if isinstance(x, BatchedBase) else x
 
 
 def holds(condition: Any) -> bool:
@@ -130,9 +129,9 @@ def zeros_of(meta: Handle, *values: Any) -> Any:
     """Zeros of the shape, dtype and device of meta. values: tensors that will be written to the result, or index it; if
     vmap batches them, the result is batched too."""
     like: Any = None
-    for x in values:
-        if type(x) is not _handle.result_class and hasattr(x, "_level"):
-            like = x if like is None or like.levels() == x.levels() else like.new_zeros(()) + x.new_zeros(())
+    batched: list[Any] = [x for x in values if isinstance(x, BatchedBase)]
+    for x in batched:
+        like = x if like is None or like.levels() == x.levels() else like.new_zeros(()) + x.new_zeros(())
     return full_of(meta, 0.0) if like is None else like.new_zeros(lib.norch_shape(meta), dtype=meta.dtype)
 
 

@@ -23,7 +23,7 @@ def reachable(roots: Iterable[Node], ends: Container[Node] = (), opens: bool = F
         node = todo.pop()
         if node in ends:
             continue
-        if opens and node.is_whole:
+        if opens:
             node.open()
         for edge in node.edges:
             if edge is not None and edge not in visited:

@@ -292,8 +292,7 @@ class ViewWrite(Node):
             g = g.permute(orders[0])
             return (g.clone() if copied else g.contiguous()).permute(orders[1])
         low, high = reach(shape, stride)
-        memory = g.new_zeros(high - low + 1 if g.numel() else 0)
-        return place(memory, shape, stride, -low, (1,)).copy_(g)
+        return place(g.new_zeros(high - low + 1), shape, stride, -low, (1,)).copy_(g)
 
 
 @functools.lru_cache(256)

@@ -432,6 +432,7 @@ BAD: Any = [
         ValueError,
         "no tensor to map over: got a tensor, with in_dims=None",
     ),
+    (lambda: norch.vmap(lambda x: x[0], in_dims=({"a": 0},))([X]), ValueError, "in_dims {'a': 0} does not fit a list"),
     (lambda: norch.vmap(norch.sin, in_dims=1.0)(X), ValueError, "in_dims holds axes, .* not 1.0"),
     (lambda: norch.vmap(norch.sin, chunk_size="a"), TypeError, "vmap: chunk_size must be an integer, not str"),
     (lambda: func.jacrev(norch.sin, chunk_size=1.5), TypeError, "jacrev: chunk_size must be an integer, not float"),

@@ -251,6 +251,14 @@ def test_as_strided_of_a_part_has_the_gradients_of_its_base():
         assert norch.autograd.grad(base[::2].as_strided((4,), (1,)).sum(), x)[0].tolist() == [1.0] * 4 + [0.0] * 2
 
 
+def test_as_strided_within_a_part_is_a_view_of_the_part(torch):
+    for lib in (norch, torch):
+        part = (lib.ones(3, 4, requires_grad=True) * 1)[:, ::2]  # between whose elements others lie
+        part.retain_grad()
+        part.as_strided((3,), (4,)).sum().backward()
+        assert part.grad.tolist() == [[1, 0]] * 3
+
+
 def test_as_strided_of_a_leaf_that_is_a_view_has_its_gradient():
     x = norch.ones(3)[1:].requires_grad_()
     w = norch.ones(2, requires_grad=True)
