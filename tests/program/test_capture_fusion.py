@@ -225,6 +225,23 @@ def test_a_chain_ends_in_sums():
     assert len(chain) == len(captured.program)
 
 
+def test_loops_of_a_chain_are_split_where_a_call_has_more():
+    x, y = norch.randn(100, 200), norch.randn(100, 100)
+    for f in (lambda x, y: (x[:, 50:150] * 2 + 1).tanh(), lambda x, y: (y.tanh() + 1) * x[:, 50:150]):
+        captured = made(f, x, y)
+        assert len(names(captured)) == 1 and len(names(captured)[0]) == 3
+        assert bits(captured(y.repeat(1, 2), y)) == bits(f(y.repeat(1, 2), y))
+
+
+def test_sums_of_rows_and_what_follows_are_in_the_chain_of_their_elements():
+    def f(x):
+        e = (x * 2).exp()
+        return e / e.sum(-1, keepdim=True)
+
+    captured, x = made(f, norch.randn(200, 300)), norch.randn(200, 300)
+    assert names(captured) == [["mul", "exp", "sum", "div"]] and bits(captured(x)) == bits(f(x))
+
+
 def test_a_call_between_does_not_end_a_chain():
     def between(x, w):
         y = x * 2

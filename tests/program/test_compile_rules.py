@@ -422,3 +422,16 @@ def test_exceptions_while_recording() -> None:
     assert function.recordings() == 1
     with pytest.raises(norch.ShapeError):
         function(norch.ones(3))
+
+
+@pytest.mark.parametrize("others", [0, 5])
+def test_a_kind_of_calls_that_is_recorded_in_vain_runs_normally(others):
+    """Also if calls of another kind are replayed."""
+    factor = [0.0]
+    compiled = norch.compile(lambda x: x + 1 if len(x) == 3 else x * factor[0])
+    for _ in range(others):
+        compiled(norch.ones(3))
+    with pytest.warns(UserWarning, match="12 calls in a row were recorded, and none was replayed"):
+        for i in range(20):
+            factor[0] = float(i)
+            assert compiled(norch.ones(2)).tolist() == [i, i]
