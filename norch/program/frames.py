@@ -147,7 +147,7 @@ class Frames:
                 before.enable()
 
     def _note(self, frame: Any, event: str, argument: Any) -> None:
-        if self._before is not None and callable(self._before):
+        if callable(self._before):
             self._before(frame, event, argument)
         code = frame.f_code
         if event == "call":

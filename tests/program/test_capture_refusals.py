@@ -1,5 +1,6 @@
 """What norch.capture refuses, and what happens to errors, threads, processes and memory."""
 
+import cProfile
 import gc
 import inspect
 import os
@@ -480,3 +481,21 @@ def test_a_step_count_that_is_a_tensor_is_refused(name):
     with pytest.raises(norch.CaptureError, match="a step count of an optimizer is a tensor"):
         captured(norch.ones(2))
     assert captured.recordings() == 0
+
+
+def test_a_method_in_c_of_a_pytorch_object_is_refused(torch: Any) -> None:
+    generator = torch.Generator().manual_seed(3)
+    captured = norch.capture(lambda x: x * generator.initial_seed())
+    with pytest.raises(norch.CaptureError, match=r"PyTorch.*\(initial_seed\)"):
+        for _ in range(3):
+            captured(norch.ones(2))
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="cProfile sets no profile function")
+def test_a_profiler_sees_a_recorded_call_and_goes_on() -> None:
+    captured, profiler = norch.capture(lambda x: x * 2), cProfile.Profile()
+    with profiler:
+        for _ in range(4):
+            assert captured(norch.ones(2)).tolist() == [2, 2]
+        assert sys.getprofile() is profiler
+    assert captured.recordings() == 1
