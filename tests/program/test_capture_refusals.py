@@ -499,3 +499,18 @@ def test_a_profiler_sees_a_recorded_call_and_goes_on() -> None:
             assert captured(norch.ones(2)).tolist() == [2, 2]
         assert sys.getprofile() is profiler
     assert captured.recordings() == 1
+
+
+def test_a_profile_function_is_told_of_a_recorded_call() -> None:
+    def doubled(x: Any) -> Any:
+        return x * 2
+
+    captured, seen, before = norch.capture(doubled), [], sys.getprofile()
+    sys.setprofile(lambda frame, event, _: seen.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        while not captured.recordings():
+            captured(norch.ones(2))
+            seen.append("called")
+    finally:
+        sys.setprofile(before)
+    assert seen.count("doubled") == seen.count("called")
