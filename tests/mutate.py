@@ -1,29 +1,32 @@
 """Plants bugs of one token in control code and lists those that no test notices: `make mutate`.
 
-    make mutate                                        a sample of Python and of C
-    make mutate ARGS="norch/autograd -n 50 --seed 3"   files, their number of mutants, another sample
+    make mutate                                        a sample of each group of files
+    make mutate ARGS="norch/autograd -n 50 --seed 3"   a group, the number of its mutants, another sample
     make mutate ARGS="norch/nn/module.py:120"          every mutant of a line
-    make mutate ARGS="norch/amp --tests 'amp optim'"   only with the tests of these names
+    make mutate ARGS="norch/amp --tests tests/amp"     only with these tests
     NORCH_TEST_PART=sampled make mutate                with the tests of make test, not of make test-fast
 
 A mutant negates a condition, exchanges `and` and `or`, leaves an operand of them out, exchanges comparisons (`<` with
 `<=`, `is` with `is not`, `in` with `not in` ...), leaves an early return out, or exchanges 0 and 1, True and False.
 
-Python: the tests of make test-fast run once, and each is recorded with the functions of norch that it calls. A mutant
-is a fork of that process: functions get the code objects of the mutated text, and the tests that call them run, the
-quickest first, until one fails. What survives is tried in a process that imports the mutated file, as what runs at
-import, or is cached, does not run again in a fork; it has the same tests with all of their parameters.
-C: in a copy of the sources the changed file is compiled, as by `make dev`, and the tests of make test-fast run.
+The tests of make test-fast, and those that need PyTorch, run once, and each is recorded with the functions that it
+calls; a library that is compiled for it tells those of C. For a mutant the tests that call its function run, those of
+the folder of the same name first and of these the quickest, until one fails or takes ten times as long.
 
-tests/mutants.txt lists survivors that change no behaviour, with the reason. The exit status is 1 if more than 5 % of
-the other mutants survive.
+Python: a mutant is a fork of that process, where functions get the code objects of the mutated text. What survives and
+runs at import is tried in a process that imports the mutated file.
+C: in a copy of the sources the changed file is compiled, as by `make dev`. A mutant with the same code is none.
+
+tests/mutants.txt lists survivors that change no behaviour, with the reason; they are not tried. The exit status is 1
+if more than 5 % of the other mutants survive.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import ctypes
+import filecmp
+import functools
 import gc
 import importlib.machinery
 import os
@@ -37,226 +40,27 @@ import sys
 import threading
 import time
 import types
+from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from mutants import ROOT, Mutant, found
 
-ROOT = Path(__file__).resolve().parent.parent
-FILES = (
-    "norch/autograd norch/program norch/amp norch/optim norch/sparse norch/nn/module.py norch/ops/_out.py"
-    " csrc/program csrc/python"
+# Groups of files, of which each has its own sample.
+GROUPS = (
+    "norch/autograd norch/program norch/amp norch/optim norch/nn/module.py,norch/nn/_state_dict.py,norch/nn/_hooks.py"
+    " norch/sparse,norch/ops/_out.py csrc/program csrc/python,csrc/python/capture"
 )
-# Files of tests/ whose tests may notice a mutant, by the folder of its file.
-TESTS = {
-    "norch/autograd": "anomaly autograd checkpoint complex derivatives function functional grad_mode gradient_edge"
-    " graphs halves hooks inplace mixed_derivatives needed_for_gradients node saved second vmap view_programs views",
-    "norch/program": "capture compile saved_hooks vmap",
-    "norch/amp": "amp grad_scaler capture compile optim",
-    "norch/optim": "capture lr_find lr_resume lr_scheduler optim own_optim swa",
-    "norch/nn": "error_notes hooks modules nn parametrize saving shared_memory",
-    "norch/nn/_hooks": "modules private_modules hooks",
-    "norch/nn/_watch": "epilogue fx private_modules summary",
-    "norch/nn/quantization": "quantization",
-    "norch/sparse": "construction sparse sparse_limits training",
-    "norch/ops/_out": "out",
-    "norch/distributed": "distributed differ",
-    "csrc/program": "capture compile",
-    "csrc/python": "amp capture dlpack getitem grad_mode lib profiler vmap",
-    "": "conditions torch_behaviours",
-}
 ACCEPTED = ROOT / "tests" / "mutants.txt"
-NO_MUTANTS = ("graph.c", "make_calls.py")  # of folders: what only devices run, and what runs in the build
 ALLOWED = 0.05  # the part of mutants that may survive
 
 
-class Mutant(NamedTuple):
-    """Text of a file from `start` to `end` that becomes `put`; `old` and `new` are the lines without and with it."""
-
-    path: str
-    line: int
-    function: str
-    lines: tuple[int, int]  # of the outermost function
-    start: int
-    end: int
-    put: str
-    old: str
-    new: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.function}: {self.old} -> {self.new}"
-
-    def text(self) -> str:
-        """The file with the bug."""
-        text = (ROOT / self.path).read_text()
-        return text[: self.start] + self.put + text[self.end :]
-
-
-def planted(
-    path: str, text: str, function: str, lines: tuple[int, int] | None, start: int, end: int, put: str
-) -> Mutant:
-    """The mutant that puts this text between two offsets."""
-    begin, finish = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    old, new = (" ".join(x.split()) for x in (text[begin:finish], text[begin:start] + put + text[end:finish]))
-    line = text.count("\n", 0, start) + 1
-    return Mutant(path, line, function, lines or (line, line), start, end, put, old, new)
-
-
-# ---- mutants of Python ----------------------------------------------------------------------------------------------
-
-COMPARED = {
-    ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"), ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="), ast.Is: ("is", "is not"), ast.IsNot: ("is not", "is"), ast.In: ("in", "not in"),
-    ast.NotIn: ("not in", "in"),
-}  # fmt: skip
-
-
-class Finder(ast.NodeVisitor):
-    """Collects the mutants of a file."""
-
-    def __init__(self, path: str) -> None:
-        self.path, self.text = path, (ROOT / path).read_text()
-        self.starts = [0]
-        for line in self.text.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
-        self.within: list[Any] = []
-        self.mutants: list[Mutant] = []
-        self.visit(ast.parse(self.text))
-
-    def at(self, line: int, column: int) -> int:
-        """The offset of a position, whose column counts bytes."""
-        begin = self.starts[line - 1]
-        return begin + len(self.text[begin : self.starts[line]].encode()[:column].decode())
-
-    def span(self, node: Any) -> tuple[int, int]:
-        return self.at(node.lineno, node.col_offset), self.at(node.end_lineno, node.end_col_offset)
-
-    def add(self, node: Any, new: str, span: tuple[int, int] | None = None) -> None:
-        if not self.within:
-            return  # a module's own statements run before any test
-        start, end = span or self.span(node)
-        outer = self.within[0]
-        first = min([outer.lineno, *(d.lineno for d in getattr(outer, "decorator_list", ()))])
-        name = ".".join(getattr(node, "name", "lambda") for node in self.within)
-        self.mutants.append(planted(self.path, self.text, name, (first, outer.end_lineno), start, end, new))
-
-    def function(self, node: Any) -> None:
-        self.within.append(node)
-        body = node.body if isinstance(node.body, list) else [node.body]
-        for child in body:  # not its default values or annotations
-            self.visit(child)
-        self.within.pop()
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = function
-
-    def condition(self, node: Any) -> None:
-        test = node.test
-        if not isinstance(test, (ast.Compare, ast.Constant)) or len(getattr(test, "ops", "")) > 1:
-            start, end = self.span(test)
-            self.add(test, f"(not ({self.text[start:end]}))")
-        last = node.body[-1] if isinstance(node.body, list) and isinstance(node, ast.If) else None
-        if isinstance(last, (ast.Return, ast.Continue)):
-            self.add(last, "pass")
-        self.generic_visit(node)
-
-    visit_If = visit_While = visit_IfExp = condition
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        word, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-        texts = [ast.unparse(value) for value in node.values]
-        for left, right in zip(node.values, node.values[1:]):
-            self.add(node, f" {other} ", self.gap(left, right, word))
-        for k in range(len(texts)):
-            self.add(node, "(" + f" {word} ".join(f"({text})" for text in texts[:k] + texts[k + 1 :]) + ")")
-        self.generic_visit(node)
-
-    def gap(self, left: Any, right: Any, word: str) -> tuple[int, int]:
-        """Where an operator between two nodes stands, with its spaces."""
-        start, end = self.span(left)[1], self.span(right)[0]
-        found = re.search(rf"\s{word}\s", self.text[start:end])
-        assert found
-        return start + found.start(), start + found.end()
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        left = node.left
-        for op, right in zip(node.ops, node.comparators):
-            old, new = COMPARED[type(op)]
-            self.add(node, f" {new} ", self.gap(left, right, old.replace(" ", r"\s")))
-            left = right
-        self.generic_visit(node)
-
-    def visit_Constant(self, node: ast.Constant) -> None:
-        other = {"0": "1", "1": "0", "True": "False", "False": "True"}.get(repr(node.value))
-        if other:
-            self.add(node, other)
-
-
-# ---- mutants of C ---------------------------------------------------------------------------------------------------
-
-C_TOKENS = re.compile(
-    r"&&|\|\||==|!=|(?<![-<])<(?![<=])|<=(?!=)|(?<![->])>(?![>=])|>=|\b(?:true|false)\b|(?<![\w.])[01](?![\w.])"
-)
-C_OTHERS = {
-    "&&": "||", "||": "&&", "==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "true": "false",
-    "false": "true", "0": "1", "1": "0",
-}  # fmt: skip
-C_HIDDEN = re.compile(
-    r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\])+'|^[ \t]*#(?:\\\n|[^\n])*", re.S | re.M
-)
-
-
-def c_mutants(path: str) -> Iterator[Mutant]:
-    """The mutants of a C file: in the bodies of functions, outside comments, strings and the preprocessor's lines."""
-    text = (ROOT / path).read_text()
-    plain = C_HIDDEN.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
-    for function in re.finditer(
-        r"^(?!typedef|struct|enum|static const)\w[^\n;{}]*?(\w+)\([^;{}]*\)\s*\{\n.*?^\}", plain, re.S | re.M
-    ):
-        begin, name = plain.index("{", function.start()), function[1]
-
-        def made(start: int, end: int, new: str, name: str = name) -> Mutant:
-            return planted(path, text, name, None, start, end, new)
-
-        body = plain[begin : function.end()]
-        for token in C_TOKENS.finditer(body):
-            yield made(begin + token.start(), begin + token.end(), C_OTHERS[token[0]])
-        for condition in re.finditer(r"\b(?:if|while) (?=\()", body):
-            start = begin + condition.end()
-            end = closing(plain, start)
-            yield made(start, end, f"(!{text[start:end]})")
-            word, parts = operands(text, start + 1, end - 1)
-            for k in range(len(parts) if word else 0):
-                yield made(start, end, "(" + f" {word} ".join(parts[:k] + parts[k + 1 :]) + ")")
-            early = re.match(r"\s*(return\b[^;{}]*);", plain[end:])
-            if early:
-                yield made(end + early.start(1), end + early.end(1), "(void)0")
-
-
-def closing(text: str, start: int) -> int:
-    """Behind the parenthesis that closes the one at `start`."""
-    depth = 0
-    for at in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        if not depth:
-            return at + 1
-    raise ValueError("not closed")
-
-
-def operands(text: str, start: int, end: int) -> tuple[str, list[str]]:
-    """The operator of a conjunction or a disjunction, and its parts; one part if it is neither, or both."""
-    parts, depth, begin, words = [], 0, start, set()
-    for at in range(start, end):
-        depth += {"(": 1, ")": -1, "[": 1, "]": -1}.get(text[at], 0)
-        if not depth and text[at : at + 2] in ("&&", "||"):
-            words.add(text[at : at + 2])
-            parts.append(text[begin:at].strip())
-            begin = at + 2
-    return (words.pop(), [*parts, text[begin:end].strip()]) if len(words) == 1 else ("", [text[start:end]])
-
-
-# ---- running Python's -----------------------------------------------------------------------------------------------
+# ---- running --------------------------------------------------------------------------------------------------------
 
 
 def within(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -274,17 +78,19 @@ def key(code: types.CodeType) -> tuple[Any, ...]:
 class Runner:
     """A pytest plugin that records what each test calls, and then runs the mutants."""
 
-    def __init__(self, mutants: list[Mutant], limit: float) -> None:
-        self.mutants, self.limit = mutants, limit
-        self.files = {str(ROOT / mutant.path): mutant.path for mutant in mutants}
-        self.callers: dict[tuple[str, int], list[Any]] = defaultdict(list)
+    def __init__(self, mutants: list[Mutant], limit: float, library: Library | None) -> None:
+        self.mutants, self.limit, self.library = mutants, limit, library
+        self.files = {str(ROOT / mutant.path) for mutant in mutants}
+        self.early: set[Any] = set()  # functions that run before the first test
+        self.callers: dict[Any, list[Any]] = defaultdict(list)  # by file and line, or by the name of a function of C
         self.seconds: dict[Any, float] = {}
         self.passed: set[Any] = set()
         self.flaky: set[Any] = set()
         self.results: list[tuple[Mutant, str]] = []
-        self.processes: Processes | None = None
+        self.processes = Processes({"NORCH_MUTANT": "", "NORCH_LIBRARY": str(library.unchanged) if library else ""})
 
     def pytest_runtestloop(self, session: Any) -> bool:
+        self.trace(None)
         for k, item in enumerate(session.items):
             self.record(item, session.items[k + 1] if k + 1 < len(session.items) else None)
         if session.testsfailed:
@@ -292,34 +98,41 @@ class Runner:
         session.testsfailed = 0
         gc.unfreeze()
         self.functions: dict[Any, list[types.FunctionType]] = defaultdict(list)
-        for thing in gc.get_objects():
+        things = gc.get_objects()
+        self.caches = [thing for thing in things if type(thing) is functools._lru_cache_wrapper]
+        for thing in things:
             if type(thing) is types.FunctionType and thing.__code__.co_filename in self.files:
                 self.functions[key(thing.__code__)].append(thing)
         for mutant in self.mutants:
             began = time.perf_counter()
             outcome = self.outcome(session, mutant)
             self.results.append((mutant, outcome))
-            took = time.perf_counter() - began
-            say(f"{outcome:<40.40}{took:6.1f} s  line {mutant.line}  {mutant}")
+            say(f"{outcome:<40.40}{time.perf_counter() - began:6.1f} s  line {mutant.line}  {mutant}")
         return True
 
-    def record(self, item: Any, following: Any) -> None:
-        """Runs a test, and files it under the functions that it calls if it passes."""
-        called: set[tuple[str, int]] = set()
+    def trace(self, called: set[Any] | None) -> None:
+        """Notes the functions that are called from now on; None ends that."""
 
         def seen(frame: Any, event: str, _: Any) -> None:  # of a trace function: captures set a profile function
             if frame.f_code.co_filename in self.files:
                 called.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
 
+        function: Any = None if called is None else seen
+        threading.settrace(function)
+        sys.settrace(function)
+
+    def record(self, item: Any, following: Any) -> None:
+        """Runs a test, and files it under the functions that it calls if it passes."""
+        called: set[Any] = set()
         failed, began = item.session.testsfailed, time.process_time()
-        threading.settrace(seen)
-        sys.settrace(seen)
+        self.trace(called)
         try:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         finally:
-            sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            self.trace(None)
         self.seconds[item] = time.process_time() - began
+        if self.library:
+            called |= self.library.called()
         if item.session.testsfailed == failed:
             self.passed.add(item)
             for one in called:
@@ -327,29 +140,42 @@ class Runner:
 
     def outcome(self, session: Any, mutant: Mutant) -> str:
         """The test that fails, or why none does."""
-        callers = [(place, them) for place, them in self.callers.items() if self.files[place[0]] == mutant.path]
-        first, last = mutant.lines
-        items = {item for (_, line), them in callers if first <= line <= last for item in them}
-        # What a profile function calls is not traced: it has the tests of its file.
-        items = items or {item for _, them in callers for item in them}
-        tests = sorted(items - self.flaky, key=lambda item: self.seconds[item])
+        path = str(ROOT / mutant.path)
+        lines = range(mutant.lines[0], mutant.lines[1] + 1)
+        places = [mutant.function] if mutant.path.endswith(".c") else [(path, line) for line in lines]
+        callers = {item for place in places for item in self.callers.get(place, ())}
+        if mutant.path.endswith(".c"):
+            assert self.library
+            if mutant.function not in self.library.names.values():  # a macro makes the name of the function
+                callers = self.passed
+            with self.library.planted(mutant) as wrong:
+                return wrong or self.in_a_process(mutant, callers, NORCH_LIBRARY=str(self.library.changed))
+        # What a profile function calls is not traced: it has the tests of its file, or of its folder.
+        callers = callers or {item for place, them in self.callers.items() if place[0] == path for item in them}
+        callers = callers or self.passed
         try:
             replaced = self.replaced(mutant)
         except (SyntaxError, ValueError) as error:
             return f"invalid: {error}"
-        outcome = self.outcome_of(session, tests, replaced) if tests and replaced else "no test"
-        return self.imported(mutant, tests) if outcome in ("no test", "survived") else outcome
+        outcome = self.outcome_of(session, self.sorted(mutant, callers), replaced) if replaced else "survived"
+        is_early = not self.early.isdisjoint(places)
+        if outcome != "survived" or (callers and replaced and not is_early):
+            return outcome
+        return self.in_a_process(mutant, self.passed if is_early else callers, NORCH_MUTANT=f"{path}\n{mutant.text()}")
 
-    def imported(self, mutant: Mutant, tests: list[Any]) -> str:
-        """The outcome of these tests, or of all, in a process that imports the mutated file."""
-        program = "import sys, mutate, pytest; mutate.plant_as_told(); sys.exit(pytest.main(sys.argv[1:]))"
-        tests = tests or sorted(self.passed - self.flaky, key=lambda item: self.seconds[item])
-        names = list(dict.fromkeys(item.nodeid.partition("[")[0] for item in tests))  # with all of their parameters
-        if self.processes is None:
-            clean = {"NORCH_MUTANT": "", "NORCH_TEST_PART": ""}
-            self.processes = Processes([sys.executable, "-c", program], 20 * self.limit, clean)
-        mutated = f"{ROOT / mutant.path}\n{mutant.text()}"
-        return self.processes.outcome(names, NORCH_MUTANT=mutated, NORCH_TEST_PART="")
+    def in_a_process(self, mutant: Mutant, items: set[Any], **env: str) -> str:
+        """The outcome of these tests, as many as the limit allows, in a process with these variables."""
+        tests = self.sorted(mutant, items)
+        tests = tests[: bisect(list(accumulate(self.seconds[item] for item in tests)), self.limit) + 1]
+        names = dict.fromkeys(item.nodeid.partition("[")[0] for item in tests)
+        return self.processes.outcome([*names], 3 * self.limit, **env) if names else "no test"
+
+    def sorted(self, mutant: Mutant, items: set[Any]) -> list[Any]:
+        """Tests in the order in which they are tried."""
+        folder = f"tests/{mutant.path.split('/')[1]}/"
+        return sorted(
+            items - self.flaky, key=lambda item: (not item.nodeid.startswith(folder), self.seconds[item], item.nodeid)
+        )
 
     def outcome_of(self, session: Any, tests: list[Any], replaced: list[Any]) -> str:
         failed = self.fork(session, tests, replaced)
@@ -358,9 +184,7 @@ class Runner:
             failed = self.fork(session, tests, replaced)
         if failed is None:
             return "survived"
-        return "killed: " + (
-            tests[failed].nodeid.partition("/")[2] if failed >= 0 else {-1: "time", -2: "crash"}[failed]
-        )
+        return "killed: " + (tests[failed].nodeid.partition("/")[2] if failed >= 0 else "time or crash")
 
     def replaced(self, mutant: Mutant) -> list[tuple[types.FunctionType, types.CodeType]]:
         """The functions of the mutant's file that change, with their code."""
@@ -377,7 +201,7 @@ class Runner:
         ]
 
     def fork(self, session: Any, tests: list[Any], replaced: Any) -> int | None:
-        """The index of the test that fails in a process that has these functions; -1 for too long, -2 for a crash."""
+        """The index of the test that fails in a process that has these functions; -1 for too long or a crash."""
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
@@ -386,31 +210,33 @@ class Runner:
                     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
                 for function, code in replaced:
                     function.__code__ = code
-                began = time.process_time()
-                resource.setrlimit(resource.RLIMIT_CPU, (int(began + 10 * self.limit),) * 2)
+                for cache in self.caches:
+                    cache.cache_clear()
+                hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
                 for k, item in enumerate(tests):
+                    now = time.process_time()
+                    if now > self.limit:
+                        break
+                    resource.setrlimit(resource.RLIMIT_CPU, (int(now + 5 + 10 * self.seconds[item]), hard))
                     item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                     if session.testsfailed:
                         os.write(writing, b"%d" % k)
                         os._exit(0)
-                    if time.process_time() - began > self.limit:
-                        break
                 os.write(writing, b"passed")
                 os._exit(0)
             finally:
                 os._exit(1)
         os.close(writing)
-        end = time.monotonic() + 100 * self.limit  # two threads that wait for each other take no time of the processor
+        end = time.monotonic() + 20 * self.limit  # two threads that wait for each other take no time of the processor
         while not os.waitpid(child, os.WNOHANG)[0]:
             if time.monotonic() > end:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
-                os.close(reading)
-                return -1
+                break
             time.sleep(0.005)
         with open(reading, "rb") as pipe:
             said = pipe.read()
-        return None if said == b"passed" else int(said) if said else -2
+        return None if said == b"passed" else int(said or -1)
 
 
 def plant_as_told() -> None:
@@ -433,64 +259,122 @@ def plant_as_told() -> None:
 class Processes:
     """Runs tests of make test-fast in processes whose variables of the environment plant a bug."""
 
-    def __init__(self, command: list[str], seconds: float, clean: dict[str, str]) -> None:
+    def __init__(self, clean: dict[str, str]) -> None:
         """clean: the variables without a bug."""
-        self.env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
-        self.command = [*command, "-x", "-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "-rfE"]
-        self.seconds, self.clean = seconds, clean
+        program = "import sys, mutate, pytest; mutate.plant_as_told(); sys.exit(pytest.main(sys.argv[1:]))"
+        self.command, self.clean = [sys.executable, "-c", program, *PYTEST, "-x", "-rfE"], clean
+        self.env = {**os.environ, **clean, "PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
         self.passes: dict[str, bool] = {}  # without a bug
 
-    def run(self, tests: list[str], env: dict[str, str]) -> tuple[int, list[str]]:
-        """The exit status, and the tests that fail, of which there is one at most."""
+    def run(self, tests: list[str], seconds: float, env: dict[str, str]) -> tuple[int, list[str]]:
+        """The exit status, and the tests that fail, of which there is one at most. seconds: of the processor."""
 
         def limited() -> None:
-            resource.setrlimit(resource.RLIMIT_CPU, (int(self.seconds),) * 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds),) * 2)
 
         left_out = [word for name, passes in self.passes.items() if not passes for word in ("--deselect", name)]
         command, variables = [*self.command, *left_out, *tests], {**self.env, **env}
-        done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, preexec_fn=limited)
+        try:
+            done = subprocess.run(
+                command,
+                cwd=ROOT,
+                env=variables,
+                capture_output=True,
+                text=True,
+                preexec_fn=limited,
+                timeout=20 * seconds,
+            )
+        except subprocess.TimeoutExpired:
+            return -1, []
         return done.returncode, re.findall(r"^(?:FAILED|ERROR) (tests/\S+)", done.stdout, re.M)
 
-    def outcome(self, tests: list[str], **env: str) -> str:
+    def outcome(self, tests: list[str], seconds: float, **env: str) -> str:
         """The test that fails with these variables, but not without a bug; or "survived"."""
         while True:
-            status, failing = self.run(tests, env)
+            status, failing = self.run(tests, seconds, env)
             if not status or not failing:
-                if status > 0 and self.run(tests[:1], self.clean)[0] not in (0, 1):
+                if status > 0 and self.run(tests[:1], seconds, self.clean)[0] not in (0, 1):
                     raise SystemExit(f"{tests[0]} does not run without a bug")
-                return "survived" if not status else "killed: time" if status < 0 else "killed: crash"
+                return "killed: time or crash" if status else "survived"
             name = failing[0]
             if name not in self.passes:
-                self.passes[name] = not self.run([name], self.clean)[0]
+                self.passes[name] = not self.run([name], seconds, self.clean)[0]
             if self.passes[name]:
                 return "killed: " + name.partition("/")[2]
 
 
-# ---- running C's ----------------------------------------------------------------------------------------------------
+# ---- the library ----------------------------------------------------------------------------------------------------
+
+# Notes calls, by -finstrument-functions; norch_calls() gives the functions, as distances from itself, and forgets them.
+NOTES = """
+#include <string.h>
+enum { HALF = 1 << 23, MOST = 1 << 16 };
+static char noted[2 * HALF];
+static long calls[MOST], count;
+long norch_calls(long *to);
+#pragma GCC visibility push(hidden) // libc has functions of these names, which do nothing
+void __cyg_profile_func_enter(void *function, void *from) {
+    long at = (char *)function - (char *)norch_calls;
+    (void)from;
+    if (__atomic_exchange_n(&noted[at + HALF], 1, __ATOMIC_RELAXED)) return;
+    calls[__atomic_fetch_add(&count, 1, __ATOMIC_RELAXED)] = at;
+}
+void __cyg_profile_func_exit(void *function, void *from) { (void)function, (void)from; }
+#pragma GCC visibility pop
+long norch_calls(long *to) {
+    long found = count;
+    memcpy(to, calls, sizeof(long) * found);
+    for (long i = 0; i < found; i++) noted[calls[i] + HALF] = 0;
+    count = 0;
+    return found;
+}
+"""
 
 
-def c_results(mutants: list[Mutant], seconds: float) -> Iterator[tuple[Mutant, str]]:
-    """Each with the test that fails, or "survived"; seconds: of tests for each."""
-    tree = ROOT / "build" / "mutate"
-    shutil.rmtree(tree / "csrc", ignore_errors=True)
-    for part in ("csrc", "mk"):
-        shutil.copytree(ROOT / part, tree / part, dirs_exist_ok=True)
-    shutil.copy(ROOT / "Makefile", tree)
-    make = ["make", "-s", "DEV=1", "NVCC=", f"PYTHON={sys.executable}", "build/dev/libnorch.so"]
-    subprocess.run(make, cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    library = tree / "build" / "dev" / "libnorch.so"
-    unchanged = str(shutil.copy(library, tree / "unchanged.so"))
-    processes = Processes([sys.executable, "-m", "pytest"], seconds, {"NORCH_LIBRARY": unchanged})
-    for mutant in mutants:
-        (tree / mutant.path).write_text(mutant.text())
+class Library:
+    """The C library, compiled from a copy of the sources."""
+
+    def __init__(self) -> None:
+        self.tree = ROOT / "build" / "mutate"
+        shutil.rmtree(self.tree / "csrc", ignore_errors=True)
+        for part in ("csrc", "mk"):
+            shutil.copytree(ROOT / part, self.tree / part, dirs_exist_ok=True)
+        shutil.copy(ROOT / "Makefile", self.tree)
+        self.changed = self.tree / "build" / "dev" / "libnorch.so"
+        (self.tree / "notes.c").write_text(NOTES)
+        subprocess.run(["cc", "-O2", "-fPIC", "-c", "notes.c"], cwd=self.tree, check=True)
+        noting = "-finstrument-functions -finstrument-functions-exclude-file-list=/core/,/cpu/,/ops/"
+        if not self.make("build/dev") or not self.make("build/noting", f"CFLAGS={noting}", "LDFLAGS=notes.o"):
+            raise SystemExit("the library does not compile")
+        self.unchanged = Path(shutil.copy(self.changed, self.tree / "unchanged.so"))
+        noting = str(self.tree / "build" / "noting" / "libnorch.so")
+        os.environ["NORCH_LIBRARY"] = noting  # of this process
+        self.calls, self.places = ctypes.CDLL(noting).norch_calls, (ctypes.c_long * (1 << 16))()
+        listed = subprocess.run(["nm", "--defined-only", noting], capture_output=True, text=True, check=True).stdout
+        symbols = [(int(at, 16), name.partition(".")[0]) for at, _, name in map(str.split, listed.splitlines())]
+        first = next(at for at, name in symbols if name == "norch_calls")
+        self.names = {at - first: name for at, name in symbols}
+
+    def make(self, build: str, *options: str) -> bool:
+        command = ["make", "-s", "DEV=1", "NVCC=", f"PYTHON={sys.executable}", f"BUILD={build}", *options]
+        return not subprocess.run([*command, f"{build}/libnorch.so"], cwd=self.tree, capture_output=True).returncode
+
+    def called(self) -> set[str]:
+        """The functions that were called since the last call of this one."""
+        return {self.names[self.places[k]] for k in range(self.calls(self.places))}
+
+    @contextmanager
+    def planted(self, mutant: Mutant) -> Iterator[str]:
+        """Compiles the bug; says why it is none."""
+        (self.tree / mutant.path).write_text(mutant.text())
         try:
-            built = subprocess.run(make, cwd=tree, capture_output=True)
-            if built.returncode:
-                yield mutant, "invalid: does not compile"
-                continue
-            yield mutant, processes.outcome(tests_of([mutant]), NORCH_LIBRARY=str(library))
+            if not self.make("build/dev"):
+                yield "invalid: does not compile"
+            else:
+                yield "invalid: the same code" if filecmp.cmp(self.changed, self.unchanged, False) else ""
         finally:
-            shutil.copy(ROOT / mutant.path, tree / mutant.path)
+            shutil.copy(ROOT / mutant.path, self.tree / mutant.path)
+            (self.tree / "build/dev" / mutant.path.removeprefix("csrc/")).with_suffix(".o").unlink(missing_ok=True)
 
 
 # ---- all of it ------------------------------------------------------------------------------------------------------
@@ -502,16 +386,7 @@ def say(text: str) -> None:
 
 
 TERMINAL = os.dup(1)
-
-
-def tests_of(mutants: Iterable[Mutant]) -> list[str]:
-    """The files of tests for the folders of these mutants."""
-    words = {w for m in mutants for folder, names in TESTS.items() if m.path.startswith(folder) for w in names.split()}
-    return sorted(
-        str(path.relative_to(ROOT))
-        for path in (ROOT / "tests").glob("*/test_*.py")
-        if any(re.match(rf"test_{word}[_.]", path.name) for word in words)
-    )
+PYTEST = "-q -n 0 -p no:cacheprovider --hypothesis-seed=0 --timeout=0".split() + ["-m", "not slow"]
 
 
 def accepted() -> dict[str, str]:
@@ -520,67 +395,36 @@ def accepted() -> dict[str, str]:
     return {mutant.strip(): reason.strip() for mutant, _, reason in (line.partition("  # ") for line in lines)}
 
 
-def found(paths: Iterable[str]) -> list[Mutant]:
-    """All mutants of files, folders and lines."""
-    mutants = []
-    for path in paths:
-        name, _, line = path.partition(":")
-        at = ROOT / name
-        files = [at]
-        if at.is_dir():
-            files = sorted(one for one in (*at.glob("*.py"), *at.glob("*.c")) if one.name not in NO_MUTANTS)
-        for name in (str(one.relative_to(ROOT)) for one in files):
-            all_of_it = Finder(name).mutants if name.endswith(".py") else c_mutants(name)
-            mutants += [m for m in all_of_it if line in ("", str(m.line))]
-    return mutants
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Plants bugs of one token, and lists those that no test notices.")
-    parser.add_argument("paths", nargs="*", default=FILES.split(), help=f"(default: {FILES})")
-    parser.add_argument("-n", type=int, default=300, help="mutants of Python (default: %(default)s)")
-    parser.add_argument("-c", type=int, default=40, help="mutants of C (default: %(default)s)")
+    parser.add_argument("groups", nargs="*", default=GROUPS.split(), help=f"(default: {GROUPS})")
+    parser.add_argument("-n", type=int, default=40, help="mutants of each group (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--tests", help="words of names of test files, in place of those of TESTS")
-    parser.add_argument(
-        "--limit", type=float, default=30, help="seconds of tests for a mutant of Python (default: %(default)s)"
-    )
+    parser.add_argument("--tests", help="files and folders of tests, in place of all")
+    parser.add_argument("--limit", type=float, default=30, help="seconds of tests for a mutant (default: %(default)s)")
     options = parser.parse_args()
-    if options.tests:
-        TESTS.clear()
-        TESTS[""] = options.tests
-    mutants = found(options.paths)
-    draw = random.Random(options.seed)
-    python, c = ([m for m in mutants if m.path.endswith(end)] for end in (".py", ".c"))
-    python, c = (draw.sample(them, min(n, len(them))) for them, n in ((python, options.n), (c, options.c)))
-    results: list[tuple[Mutant, str]] = []
-    if python:
-        runner = Runner(sorted(python), options.limit)
-        arguments = ["-q", "-n", "0", "-m", "not slow", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--timeout=0"]
-        with open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), 1)
-            pytest.main([*arguments, *tests_of(python)], plugins=[runner])
-            os.dup2(TERMINAL, 1)
-        results += runner.results
-    for mutant, outcome in c_results(sorted(c), 20 * options.limit) if c else ():
-        results.append((mutant, outcome))
-        say(f"{outcome:<40.40}  line {mutant.line}  {mutant}")
-    return report(results)
+    reasons, draw = accepted(), random.Random(options.seed)
+    samples = [draw.sample(them, min(options.n, len(them))) for them in map(found, options.groups)]
+    mutants = [mutant for them in samples for mutant in sorted(them) if str(mutant) not in reasons]
+    library = Library() if any(mutant.path.endswith(".c") for mutant in mutants) else None
+    runner = Runner(mutants, options.limit, library)
+    with open(os.devnull, "w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        runner.trace(runner.early)
+        pytest.main([*PYTEST, *(options.tests or "").split()], plugins=[runner])
+        os.dup2(TERMINAL, 1)
+    return report(runner.results, sum(map(len, samples)) - len(mutants))
 
 
-def report(results: list[tuple[Mutant, str]]) -> int:
-    """Prints what survived; the exit status."""
-    reasons = accepted()
-    tried = [
-        (mutant, outcome)
-        for mutant, outcome in results
-        if not outcome.startswith("invalid") and str(mutant) not in reasons
-    ]
+def report(results: list[tuple[Mutant, str]], explained: int) -> int:
+    """Prints what survived, and how many by folder; the exit status."""
+    tried = [(mutant, outcome) for mutant, outcome in results if not outcome.startswith("invalid")]
     survived = [(mutant, outcome) for mutant, outcome in tried if not outcome.startswith("killed")]
-    known = len(results) - len(tried)
-    print(
-        f"\n{len(results)} mutants: {known} invalid or in tests/mutants.txt, {len(survived)} of {len(tried)} survived"
-    )
+    print(f"\n{explained} in tests/mutants.txt, {len(results) - len(tried)} without effect on the code")
+    folders = [[str(Path(mutant.path).parent) for mutant, _ in them] for them in (tried, survived)]
+    for folder in dict.fromkeys(folders[0]):
+        print(f"{folder}: {folders[1].count(folder)} of {folders[0].count(folder)} survived")
+    print(f"{len(survived)} of {len(tried)} survived")
     for mutant, outcome in survived:
         print(f"{mutant}  # {outcome}, line {mutant.line}")
     return int(len(survived) > ALLOWED * len(tried))
@@ -589,6 +433,7 @@ def report(results: list[tuple[Mutant, str]]) -> int:
 if __name__ == "__main__":
     os.chdir(ROOT)
     os.environ.setdefault("NORCH_TEST_PART", "fast")
+    os.environ.setdefault("NORCH_TEST_TORCH", "1")
     os.environ["OMP_NUM_THREADS"] = "1"  # PyTorch's threads do not outlive a fork, which would wait for them
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     ctypes.CDLL(None).setpriority(0, 0, 15)  # other work goes first

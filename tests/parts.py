@@ -25,6 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 PART = os.environ.get("NORCH_TEST_PART", "all")
 FAST = PART in ("fast", "few")
+WITHOUT_TORCH = FAST and os.environ.get("NORCH_TEST_TORCH") != "1"  # which make mutate sets
 TESTS = Path(__file__).parent
 # Folders of tests, named as those of norch; "library" is the C library and its binding.
 PARTS = (
@@ -142,7 +143,7 @@ class Chosen:
         """Of a product of parameters some that differ in each."""
         groups: dict[str, list[Any]] = defaultdict(list)
         for item in items:
-            if not FAST or "torch" not in item.fixturenames:
+            if not WITHOUT_TORCH or "torch" not in item.fixturenames:
                 groups[item.nodeid.partition("[")[0]].append(item)
         chosen = {
             group[k]

@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mutants
 import mutate
 import pytest
 
 pytestmark = pytest.mark.host
 
+TESTS = "tests/library/test_conditions.py"
 PYTHON = """
 LIMIT = 1
 
@@ -30,8 +32,8 @@ static int first(int a, int b) {
 
 def of(tmp_path, monkeypatch, name, text):
     (tmp_path / name).write_text(text)
-    monkeypatch.setattr(mutate, "ROOT", tmp_path)
-    found = mutate.found([name])
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    found = mutants.found(name)
     for one in found:
         assert one.function == "first" and one.text() != text
         assert one.new in " ".join(one.text().split())
@@ -49,7 +51,7 @@ def test_mutants_of_python(tmp_path, monkeypatch):
         ("return None", "pass"),
         last,
     }
-    assert [(one.old, one.new) for one in mutate.found(["a.py:7"])] == [last]
+    assert [(one.old, one.new) for one in mutants.found("a.py:7")] == [last]
 
 
 def test_mutants_of_c(tmp_path, monkeypatch):
@@ -72,21 +74,24 @@ def test_mutants_of_c(tmp_path, monkeypatch):
     }
 
 
-def test_one_in_twenty_may_survive_without_a_reason(monkeypatch, tmp_path, capsys):
+def test_one_in_twenty_may_survive(capsys):
+    planted = [mutants.Mutant("a.py", k, "first", (1, 9), 0, 1, "", "old", str(k)) for k in range(23)]
+    outcomes = ["no test", "invalid: no function", *["killed: library/test_a"] * 20, "survived"]
+    results = list(zip(planted, outcomes))
+    assert mutate.report(results[:-1], 3) == 0
+    first, *lines = capsys.readouterr().out.strip().splitlines()
+    assert first == "3 in tests/mutants.txt, 1 without effect on the code"
+    assert lines == [".: 1 of 21 survived", "1 of 21 survived", "a.py:first: old -> 0  # no test, line 0"]
+    assert mutate.report(results, 3) == 1
+
+
+def test_a_mutant_with_a_reason_is_not_tried(monkeypatch, tmp_path):
     monkeypatch.setattr(mutate, "ACCEPTED", tmp_path / "mutants.txt")
     mutate.ACCEPTED.write_text("# what this file is\na.py:first: old -> 2  # the same\n")
-    mutants = [mutate.Mutant("a.py", k, "first", (1, 9), 0, 1, "", "old", str(k)) for k in range(23)]
-    outcomes = ["no test", "killed: library/test_a", "survived", "invalid: no function", *["killed: time"] * 19]
-    results = list(zip(mutants, outcomes))
-    assert mutate.report(results) == 0
-    first, *lines = capsys.readouterr().out.strip().splitlines()
-    assert first == "23 mutants: 2 invalid or in tests/mutants.txt, 1 of 21 survived"
-    assert lines == ["a.py:first: old -> 0  # no test, line 0"]
-    assert mutate.report([*results, (mutants[0], "survived")]) == 1
+    assert mutate.accepted() == {"a.py:first: old -> 2": "the same"}
 
 
 @pytest.mark.slow
-@pytest.mark.long  # as is `make mutate`
 def test_a_bug_is_found():
     """named_modules() that gives a module once although remove_duplicate=False, as a bug of one token in module.py."""
     root = Path(mutate.__file__).parent.parent
@@ -96,10 +101,16 @@ def test_a_bug_is_found():
         if "if remove_duplicate:" in text
     )
     done = subprocess.run(
-        [sys.executable, "tests/mutate.py", f"norch/nn/module.py:{line}"],
+        [
+            sys.executable,
+            "tests/mutate.py",
+            f"norch/nn/module.py:{line}",
+            "--tests",
+            "tests/library/test_conditions.py",
+        ],
         cwd=root,
         env={**os.environ, "NORCH_TEST_TORCH": "0"},
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0 and "killed: library/test_" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "killed: library/test_conditions" in done.stdout, done.stdout + done.stderr
