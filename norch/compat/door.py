@@ -128,7 +128,11 @@ class Door:
         for name, thing in [*vars(module).items()]:
             if isinstance(thing, type):
                 if getattr(thing, "__module__", None) == module_path:
-                    self.move(thing, _home(module_path, thing.__name__))
+                    home = _home(module_path, thing.__name__)
+                    self.move(thing, home)
+                    if home[6:] in homes() and home[6:] not in packages():
+                        ours = sys.modules.get(f"norch.{home[6:]}")
+                        sys.modules.setdefault(home, ours or _Later(home, module.__file__))
                     if name[-7:] == "_result" and module_path[:10] == "norch.ops.":
                         self.name_result(thing, module_path)
                     if vars(thing).get("__annotations__"):
@@ -237,6 +241,25 @@ def know_registries(optree: Any) -> None:
         lambda names, children: Registry(zip(names, children, strict=True)),
         namespace=getattr(optree.registry, "__GLOBAL_NAMESPACE"),  # noqa: B009
     )
+
+
+class _Later(ModuleType):
+    """Stands for a module of PyTorch that defines a class, until an attribute is read."""
+
+    def __init__(self, name: str, file: str | None) -> None:
+        super().__init__(name)
+        self.__file__ = file  # where inspect finds the source of the class
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+            try:
+                vars(import_module(self.__name__)).setdefault("__file__", self.__file__)
+            except ImportError:
+                sys.modules[self.__name__] = self
+        if (module := sys.modules[self.__name__]) is self:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(module, name)
 
 
 class _Annotations(dict[str, Any]):

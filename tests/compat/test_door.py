@@ -51,7 +51,7 @@ import typing
 assert typing.get_type_hints(torch.nn.Linear)["weight"] and typing.get_type_hints(torch.nn.CrossEntropyLoss())
 for name, module in list(sys.modules.items()):
     if name.startswith("torch.") and name.replace("torch", "norch", 1) in sys.modules:
-        assert module is sys.modules[name.replace("torch", "norch", 1)], name
+        assert module is sys.modules[name.replace("torch", "norch", 1)] or type(module).__name__ == "_Later", name
 try:
     import torch.nonsense
 except ModuleNotFoundError:
@@ -128,6 +128,22 @@ def test_names_are_pytorchs() -> None:
         "torch.return_types.max(", "values=tensor(1.),", "indices=tensor(1))",
         "<class 'torch.return_types.linalg_qr'> True True", "<class 'torch.cuda.CUDAGraph'> torch.export.export True",
     ]  # fmt: skip
+
+
+def test_modules_of_classes_are_loaded_and_have_sources() -> None:
+    """PyTorch has them in sys.modules, where inspect, pickle and typing look."""
+    door("""
+import inspect, pickle, sys, torch
+for cls in (torch.nn.Linear, torch.nn.Conv2d, torch.nn.LSTM, torch.optim.AdamW, torch.autograd.Function):
+    module = sys.modules[cls.__module__]
+    assert inspect.getsource(cls).split("class ")[1].startswith(cls.__name__), cls
+    assert getattr(module, cls.__name__) is cls is getattr(inspect.getmodule(cls), cls.__name__)
+    assert pickle.loads(pickle.dumps(cls)) is cls
+import torch.nn.modules.linear as linear
+assert sys.modules["torch.nn.modules.linear"] is linear and linear.Linear is torch.nn.Linear
+from torch.nn.modules.conv import *
+assert Conv2d is torch.nn.Conv2d and not hasattr(sys.modules["torch.nn.modules.rnn"], "nothing")
+""")
 
 
 def test_closing_takes_all_of_it_back() -> None:
