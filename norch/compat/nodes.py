@@ -311,7 +311,10 @@ _READ: dict[str, Callable[[dict[str, Any]], str | None]] = {
     "AvgPool": lambda saved: f"{len(saved['x_meta'].shape) - 2}d",
     "Interpolate": lambda saved: str(saved["index"].shape[0]),
     "Pad": lambda saved: f"{saved.get('mode')}{len(saved['before'])}",
-} | dict.fromkeys(("Sum", "Mean", "Prod"), lambda saved: None if saved.get("axes") is None else "dim")  # fmt: skip
+} | dict.fromkeys(
+    ("Sum", "Mean", "Prod", "Max", "Min", "Median", "Nanmedian"),
+    lambda saved: None if saved.get("axes", saved.get("dim")) is None else "dim",
+)
 
 
 # ---- the door ------------------------------------------------------------------------------------------------------

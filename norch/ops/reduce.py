@@ -347,18 +347,9 @@ def _extreme(x: Tensor, dim: Any, keepdim: bool, other: Any, name: str, result: 
         return binary(x, dim if other is None else other)
     if dim is None:
         return row(x)
-    x = as_operand(x, name)
+    from .scatter import taken  # lazy, as few programs need it
+
     return taken(x, dim, keepdim, place(x, (dim,), True), result)
-
-
-def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> Any:
-    """result(values, indices), where values are the elements of x at indices, whose size along dim is 1."""
-    recorded = x.requires_grad
-    values = x.gather(dim, indices) if recorded else lib.norch_gather(x, dim, indices)
-    if not flag(keepdim, "keepdim") and x.ndim:
-        values = values.squeeze(dim) if recorded else lib.norch_squeeze(values, (dim,))
-        indices = lib.norch_squeeze(indices, (dim,))
-    return result(values, indices)
 
 
 # ---- truth --------------------------------------------------------------------------------------------------------
@@ -503,6 +494,6 @@ METHODS["sum"] = named_function(_sum_method, "sum", _sum_method.__doc__ or "")
 
 # used by other families
 _INTERNAL = (
-    "axes_of expand_reduced extreme_grad mean_over mean_square norm_grad norm_over share_among all_over sum_over taken"
+    "axes_of expand_reduced extreme_grad mean_over mean_square norm_grad norm_over share_among all_over sum_over"
 )
 __all__ = public(globals(), *_INTERNAL.split())

@@ -6,6 +6,7 @@ A function ``f_`` writes into its first argument; ``f`` gives a copy.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from .._binding.library import lib
 from .._binding.numbers import flag
@@ -39,14 +40,26 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
-    return record(Gather, out, (x,), (index, dim))
+    return record(choice("gather"), out, (x,), (index, dim))
 
 
 def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
+    g = g if g.ndim == index.ndim else g.unsqueeze(dim)  # of taken()
     return scatter_add_(zeros_of(x_meta, g, index), dim, index, g)
 
 
-Gather = derivative("gather", tensors=("index",), grad=_gather_grad)
+@cache
+def choice(name: str) -> Any:
+    """The class of the nodes of an operation that chooses elements along an axis."""
+    return derivative(name, tensors=("index",), grad=_gather_grad)
+
+
+def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> Any:
+    """result(values, indices), where values are the elements of x at indices, whose size along dim is 1."""
+    values, index = lib.norch_gather(x, dim, indices), indices
+    if not flag(keepdim, "keepdim") and x.ndim:
+        values, indices = lib.norch_squeeze(values, (dim,)), lib.norch_squeeze(indices, (dim,))
+    return result(record(choice(result.__name__.removesuffix("_result")), values, (x,), (index, dim)), indices)
 
 
 @method(moves=True, numpy=True)

@@ -177,6 +177,7 @@ def tensor(
     """
     wanted = None if dtype is None else dtype_named(dtype)
     if isinstance(data, Handle):
+        warnings.warn("tensor: copy a tensor by x.detach().clone()", stacklevel=stacklevel_of_user())
         out = data.detach().clone()  # type: ignore[attr-defined]
     elif isinstance(data, (list, tuple, bool, int, float, complex)):
         out = None

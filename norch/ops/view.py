@@ -233,10 +233,13 @@ def t(input: Tensor) -> Tensor:
             [2, 5],
             [3, 6]])
     """
-    out = reversed_axes(input)
+    out = lib.norch_reverse_axes(input)
     if out.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dimensions, got shape {tuple(out.shape)[::-1]}; use transpose() or mT")
-    return out
+    return record_view(_T, out, input, t, ())
+
+
+_T = view_derivative("t", grad=lambda g: t(g))
 
 
 @method

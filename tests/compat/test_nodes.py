@@ -226,6 +226,18 @@ def test_hooks_are_given_what_those_of_pytorch_are(torch: Any, of: Any) -> None:
     assert str(after[1]) == str(after_there[1])
 
 
+CHOICES = (
+    "x.max(0)[0] x.min(0)[0] x.max() x.min() x.sort()[0] x.topk(1)[0] x.median(0)[0] x.median() x.nanmedian(0)[0] "
+    "x.mode()[0] x.kthvalue(1)[0] x.cummax(0)[0] x.cummin(0)[0] x.t() x.T x.gather(0,(x*0).long())"
+)
+
+
+@pytest.mark.parametrize("call", CHOICES.split())
+def test_what_chooses_elements_has_its_own_name(torch: Any, call: str) -> None:
+    ours, theirs = (eval(call, {"x": given(lib, 2, 3)}).grad_fn for lib in (norch, torch))
+    assert walked(shown(ours)) == walked(theirs)
+
+
 def test_metadata_is_kept_as_long_as_the_graph() -> None:
     y = norch.nn.functional.linear(norch.ones(1, 2), norch.ones(2, 2, requires_grad=True))
     shown(y.grad_fn).metadata["of"] = "a layer"

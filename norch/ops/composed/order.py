@@ -21,8 +21,9 @@ from ..copy import cat, padded
 from ..index import KINDS, on_common_device
 from ..op import OPCODES, method
 from ..pointwise import eq, isfinite, lt, mul, ne, where
-from ..reduce import any, sum, taken
+from ..reduce import any, sum
 from ..scan import cummax, cumsum
+from ..scatter import taken
 from ..sort import index_at, order_of, searchsorted, sort, sorted_by
 from ..values import iota
 from ..view import axis, reshape
