@@ -13,6 +13,7 @@ import pytest
 import norch
 from norch import nn
 from norch.compat import placeholders
+from norch.utils import benchmark
 
 pytestmark = pytest.mark.host
 
@@ -317,3 +318,15 @@ def test_dims_of_exports() -> None:
             wrong()
     with pytest.raises(TypeError):
         Dim.AUTO(min=2)(max=3)
+
+
+def test_a_timer_measures_a_statement() -> None:
+    x, calls = norch.ones(2), []
+    timer = benchmark.Timer("calls.append(x + y)", "y = torch.ones(2)", globals={"x": x, "calls": calls})
+    once, many = timer.timeit(10), timer.blocked_autorange(min_run_time=0.01)
+    assert type(once) is benchmark.Measurement and once.number_per_run == 10 and once.times == [once.median]
+    assert once.raw_times[0] == pytest.approx(10 * once.median) and len(calls) > 10 + many.number_per_run
+    assert sum(many.raw_times) >= 0.01 and min(many.times) <= many.median <= max(many.times)
+    assert "calls.append" in repr(many)
+    with pytest.raises(NotImplementedError, match="times Python"):
+        benchmark.Timer("1;", language="c++")
