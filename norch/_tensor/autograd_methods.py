@@ -11,7 +11,7 @@ from ..autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook
 from ..autograd.node import Leaf, keep_leaf, kept_leaf
 from ..autograd.record import gradient_edge
 from ..autograd.view_history import base_of
-from ..errors import DTypeError, Error
+from ..errors import DTypeError, Error, stacklevel_of_user
 from .handle import Handle, alias
 
 
@@ -133,7 +133,13 @@ class AutogradMethods(Handle):
         >>> x.grad
         tensor([6.])
         """
-        return lib.norch_grad_of(self) if _recording.traced else self._grad  # a recording notes that it is read
+        g = lib.norch_grad_of(self) if _recording.traced else self._grad  # a recording notes that it is read
+        if g is None and not (self.is_leaf or self.retains_grad):  # type: ignore[attr-defined]
+            import warnings
+
+            message = "grad: backward() sets it of leaves, and of other tensors after retain_grad()"
+            warnings.warn(message, stacklevel=stacklevel_of_user())
+        return g
 
     @grad.setter
     def grad(self, g: Tensor | None) -> None:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -509,3 +510,16 @@ def test_switches_take_bools(bad):
     with pytest.raises(TypeError, match=f"set_grad_enabled: .* bool, not {type(bad).__name__}"):
         norch.set_grad_enabled(bad)
     assert not x.requires_grad and norch.is_grad_enabled() is before
+
+
+def test_a_gradient_that_backward_does_not_set_is_warned_of():
+    x = norch.ones(2, requires_grad=True)
+    y = x * 2
+    with pytest.warns(UserWarning, match="of other tensors after retain_grad"):
+        assert y.grad is None
+    with pytest.warns(UserWarning, match="copy a tensor by"):
+        norch.tensor(x)
+    y.retain_grad()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert x.grad is y.grad is norch.ones(2).grad is None

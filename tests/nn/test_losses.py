@@ -121,6 +121,14 @@ def test_normalize_matches_torch(torch):
         compare(torch, F.normalize, torch.nn.functional.normalize, x, **options)
 
 
+def test_losses_warn_of_arguments_that_mislead():
+    x = norch.ones(2, 2)
+    with pytest.warns(UserWarning, match="kl_div: reduction"):
+        F.kl_div(x, x)
+    with pytest.warns(UserWarning, match="size_average is deprecated"):
+        nn.MSELoss(size_average=True)
+
+
 def test_losses_warn_on_broadcast_and_reject_bad_reductions():
     with pytest.warns(UserWarning, match=r"target size \(3,\).*input size \(3, 1\)"):
         loss = F.mse_loss(norch.zeros(3, 1), norch.ones(3))

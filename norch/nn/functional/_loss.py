@@ -55,6 +55,7 @@ def legacy_reduction(reduction: str, size_average: bool | None, reduce: bool | N
     for name, value in (("size_average", size_average), ("reduce", reduce)):
         if value is not None:
             flag(value, name)
+            warnings.warn(f"the argument {name} is deprecated; use reduction", stacklevel=stacklevel_of_user())
     return "none" if reduce is False else "sum" if size_average is False else "mean"
 
 
@@ -217,6 +218,9 @@ def kl_div(
     tensor(0.)
     """
     reduction = legacy_reduction(reduction, size_average, reduce)
+    if reduction == "mean":
+        message = 'kl_div: reduction "mean" divides by the number of elements; "batchmean" gives the divergence'
+        warnings.warn(message, stacklevel=stacklevel_of_user())
     target = tensor_of(target, "kl_div")
     if reduction == "batchmean":
         input = tensor_of(input, "kl_div")
