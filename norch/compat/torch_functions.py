@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import norch
 
+from ..autograd.differentiable import differentiable
 from ..autograd.function import Function
 from ..nn import functional as F
 from ..nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
@@ -287,6 +288,20 @@ def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Any = None,
     return histogramdd_result(hist, tuple(bounds))
 
 
+def _combined(data: Any, axis: int, index: Any, kind: str, start: Any) -> Any:
+    return start.scatter_reduce(axis, index, data, kind, include_self=True)
+
+
+def _extreme_grad(g: Any, data: Any, out: Any, axis: int, index: Any) -> Any:
+    """Shares g among the elements that are a segment's extreme, or NaN; none goes to the initial value."""
+    wins = (data == out.gather(axis, index)) | data.isnan()
+    shared = g / norch.zeros_like(g).scatter_add(axis, index, wins.to(g.dtype))
+    return norch.where(wins, shared.gather(axis, index), 0.0)
+
+
+_extreme = differentiable("segment_reduce", tensors=("index",), grad=_extreme_grad)(_combined)
+
+
 def segment_reduce(
     data: Tensor, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0,
     unsafe: bool = False, initial: Any = None,
@@ -303,7 +318,7 @@ def segment_reduce(
     empty = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": float("-inf"), "min": float("inf")}[reduce]
     shape = (*data.shape[:axis], lengths.shape[-1], *data.shape[axis + 1 :])
     out = data.new_full(shape, empty if initial is None else initial)
-    out = out.scatter_reduce(axis, index, data, kind, include_self=True)
+    out = (_extreme if kind[0] == "a" else _combined)(data, axis, index, kind, out)
     if reduce == "mean":
         counts = lengths.reshape(*lengths.shape, *(1,) * (data.ndim - lengths.ndim))
         out = out / (counts if initial is None else counts.clamp(min=1)).to(out.dtype)

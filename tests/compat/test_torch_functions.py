@@ -1,6 +1,7 @@
 """Functions of torch beside those of nn.functional and Tensor, older layers, torch.signal.windows and the rarer
 torch.special, beside PyTorch's."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -135,6 +136,18 @@ DRAW_WEIGHT = DRAW.standard_normal((3, 4, 3))
 @pytest.mark.parametrize("name", CALLS)
 def test_functions(torch: Any, name: str) -> None:
     both(torch, lambda lib, t: CALLS[name](getattr(lib, name), t))
+
+
+@pytest.mark.parametrize("initial", [None, 1.0, 5.0, float("nan")])
+@pytest.mark.parametrize("kind", ["max", "min"])
+def test_gradients_of_segments_reach_nan_but_no_initial_value(torch: Any, kind: str, initial: Any) -> None:
+    for values in ([1.0, math.nan, 2.0, 2.0], [1.0, 1.0, 1.0, 0.0], [math.nan, 5.0, 5.0, math.inf]):
+        found = []
+        for lib in (norch, torch):
+            x = lib.tensor(values, requires_grad=True)
+            lib.segment_reduce(x, kind, lengths=lib.tensor([1, 0, 3]), initial=initial).sum().backward()
+            found.append(x.grad.tolist())
+        assert found[0] == found[1], values
 
 
 def test_copies_are_no_views() -> None:
