@@ -12,7 +12,7 @@ from ..dtype import dtype as DType
 from ..errors import ArgumentError, ShapeError
 from ..ops._entry import composed
 from ..ops._operand import tensor_of
-from ..ops.attention import attention_mask
+from ..ops.attention import attention_mask, cast_mask
 from ..ops.copy import cat
 from ..tensor import Tensor
 from . import functional as F
@@ -222,6 +222,8 @@ def _added(
     mask = mask.reshape(shapes[tuple(mask.shape)])
     if mask.dtype is bool_:
         mask = q.new_zeros(mask.shape).masked_fill_(mask, float("-inf"))
+    elif mask.dtype is not q.dtype:  # as in autocast, where weights of float32 would not be of q's dtype
+        mask = cast_mask(mask, q.dtype)
     return F.pad(mask, (0, further)) if further else mask
 
 

@@ -217,7 +217,7 @@ def attention_mask(mask: Tensor, name: str) -> Tensor:
     return mask
 
 
-def _cast_mask(mask: Tensor, dtype: DType) -> Tensor:
+def cast_mask(mask: Tensor, dtype: DType) -> Tensor:
     """The mask in another dtype. Finite elements stay finite: a row of -1e30 is uniform in PyTorch, but as -inf of
     float16 it would mask all positions.
     """
@@ -266,7 +266,7 @@ def scaled_dot_product_attention(
         if is_causal:
             raise ArgumentError(f"{name}: give attn_mask or is_causal, not both")
         if attn_mask.dtype is not bool_ and attn_mask._dtype != query._dtype:
-            attn_mask = _cast_mask(attn_mask, query.dtype)
+            attn_mask = cast_mask(attn_mask, query.dtype)
     grouped = enable_gqa and tuple(query.shape[-3:-2]) != tuple(key.shape[-3:-2])
     if grouped:
         heads, shared = query.shape[-3:-2].numel(), key.shape[-3:-2].numel()

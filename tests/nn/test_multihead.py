@@ -131,3 +131,20 @@ def test_the_function_refuses_what_does_not_fit() -> None:
     layer = nn.MultiheadAttention(4, 2, batch_first=True, device=DEVICE)
     with pytest.raises(norch.ShapeError, match=r"MultiheadAttention: as many keys .* got \(5, 3, 4\), \(1, 3, 4\)"):
         layer(x, x[:1], x[:1])
+
+
+@pytest.mark.parametrize("masked", ["attn_mask", "key_padding_mask"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_mask_of_float32_in_autocast(torch: Any, dtype: str, masked: str) -> None:
+    """The weights have autocast's dtype, as without a mask."""
+    found = []
+    for lib in (norch, torch):
+        layer = lib.nn.MultiheadAttention(4, 2, batch_first=True)
+        layer.load_state_dict({name: lib.ones_like(x) for name, x in layer.state_dict().items()})
+        x, mask = lib.ones(3, 3, 4), lib.zeros(3, 3)
+        mask[0, 1] = -1e9
+        with lib.autocast("cpu", getattr(lib, dtype)):
+            out, weights = layer(x, x, x, **{masked: mask})
+        found.append((str(out.dtype)[-8:], str(weights.dtype)[-8:], weights.float().tolist()))
+    assert found[0][:2] == found[1][:2]
+    assert_close(norch.tensor(found[0][2]), norch.tensor(found[1][2]), rtol=1e-2, atol=1e-2)
