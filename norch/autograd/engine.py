@@ -26,7 +26,7 @@ from .derivative import OpNode
 from .grad_mode import mode, set_grad_enabled
 from .halves import HALVES
 from .halves import propagate as propagate_halves
-from .hooks import add_to_grad, call_after, call_before, call_hooks, call_post_hooks, check_gradient, plain, retaining
+from .hooks import call_after, call_before, call_hooks, call_post_hooks, check_gradient, plain
 from .levels import batched_like, live_levels, sums_of_levels
 from .node import GradientEdge, Leaf, Node
 from .record import gradient_edge
@@ -73,6 +73,9 @@ def backward(
         nodes = nodes_of(input_tensors, "backward")
         if not nodes:
             raise Error("backward: inputs is empty; leave it out to reach every leaf")
+        for x in input_tensors:
+            if type(x) is not GradientEdge:
+                x.retain_grad()
         targets = Targets(nodes)
     if grad_variables is not None:
         if grad_tensors is not None:
@@ -86,15 +89,13 @@ def backward(
 
 
 def _add_to_inputs(inputs: list[Any], nodes: list[Node], targets: Targets, create_graph: bool) -> None:
-    """Adds the gradients found by a walk to the .grad of inputs."""
+    """Adds the gradients found by a walk to the .grad of leaves among the inputs; the others retain theirs."""
     for x, node in zip(inputs, nodes, strict=True):
         g, targets.found[node] = targets.found[node], None  # an input may be listed twice
         if g is not None and type(node) is Leaf:
             _arrive(node, g, create_graph)
         elif g is not None and type(x) is GradientEdge:
             raise Error(f"backward: inputs has an edge of {node.name()}, which has no .grad; grad() returns gradients")
-        elif g is not None and not retaining(node.hooks, x):  # otherwise its hook has added it
-            add_to_grad(x, g)
 
 
 def roots_of(tensors: list[Any], gradients: Any, create_graph: bool) -> list[tuple[Node, Any]]:

@@ -485,3 +485,15 @@ def test_a_leaf_that_stopped_requiring_grad_gets_none(make, hooked):
     (wanted,) = norch.autograd.grad(later, x, retain_graph=True)  # the graph leads to the same leaf
     later.backward()
     assert x.grad.equal(1 + wanted)
+
+
+def test_inputs_of_backward_retain_their_gradients():
+    x = norch.ones(2, requires_grad=True)
+    y = x * 2
+    z = y * 3
+    z.sum().backward(inputs=[y, y], retain_graph=True)
+    assert y.retains_grad and y.grad.tolist() == [3, 3] and x.grad is None
+    z.sum().backward(retain_graph=True)
+    assert y.grad.tolist() == [6, 6] and x.grad.tolist() == [6, 6]
+    z.sum().backward(inputs=[y, x])
+    assert y.grad.tolist() == [9, 9] and x.grad.tolist() == [12, 12]
