@@ -70,11 +70,14 @@ static void NAME(packed_worker)(void *context, int64_t worker) {
 
 /* ---- one row ----------------------------------------------------------------------------------------------
  *
- * The dot products of run_dot, with LANES columns of B to a panel: lane l of the sum of a column there is here a lane
- * of sum[l], for a column a lane, so that B is read in one stream, and the ends of the sums are additions of vectors.
+ * The dot products of run_dot: lane l of the sum of a column there is here a lane of sum[l], for a column a lane, so
+ * that the ends of the sums are additions of vectors. Registers hold the sums of ROW_TERMS lanes of run_dot for the two
+ * vectors of a panel, which share the numbers of the row. Another pass sums the next lanes: B is packed in this order,
+ * and read in one stream.
  *
- *   B (k, n), LANES 4:   a b c d | e f ..      panel 0: a b c d  i j k l ..      sum[0] += x[0] (a b c d),
- *                        i j k l | m n ..                                        sum[1] += x[1] (i j k l) .. */
+ *   B (k, n), LANES 4:   a b c d | e f ..      panel 0: a b c d  e f ..  i j k l  m n ..      sum[0] += x[0] (a b c d),
+ *                        i j k l | m n ..                                                     sum[1] += x[1] (i j k l) .. */
+#define ROW_TERMS (VECTOR == 64 ? 8 : 4)
 
 /* The number of columns in whole groups of four. Other columns have sums of another order, computed from the weight
  * itself. */
@@ -82,17 +85,16 @@ INLINE int64_t NAME(grouped)(const product *p) { return p->n / 4 * 4; }
 
 INLINE int64_t NAME(whole_depth)(const product *p) { return ceil_div(p->k, LANES) * LANES; }
 
-/* Panels of `width` of the first n columns, filled up with zeros: of each block of DOT_K rows those `apart` from each
- * other in one piece. */
-static void NAME(pack_columns)(const product *p, int64_t n, int width, int apart, T *to) {
-    for (int64_t j = 0; j < n; j += width)
-        for (int64_t pc = 0; pc < p->k; pc += DOT_K) {
-            const int64_t end = pc + ceil_div(least(DOT_K, p->k - pc), LANES) * LANES;
-            for (int l = 0; l < apart; l++)
-                for (int64_t q = pc + l; q < end; q += apart)
-                    for (int64_t c = j; c < j + width; c++)
-                        *to++ = q < p->k && c < n ? ((const T *)p->b)[q * p->b_row + c * p->b_col] : 0;
-        }
+/* Panels of the first n columns, filled up with zeros: of each block of DOT_K rows the first `terms` of every LANES,
+ * then the next ones of every LANES. */
+static void NAME(pack_columns)(const product *p, int64_t n, int terms, T *to) {
+    for (int64_t j = 0; j < n; j += PANEL_COLS)
+        for (int64_t pc = 0; pc < p->k; pc += DOT_K)
+            for (int l = 0; l < LANES; l += terms)
+                for (int64_t at = pc + l; at < least(p->k, pc + DOT_K) + l; at += LANES)
+                    for (int64_t q = at; q < at + terms; q++)
+                        for (int64_t c = j; c < j + PANEL_COLS; c++)
+                            *to++ = q < p->k && c < n ? ((const T *)p->b)[q * p->b_row + c * p->b_col] : 0;
 }
 
 /* Writes a vector of sums, added to the bias, to columns [j, n) of C at c, or adds it to them. */
@@ -113,16 +115,33 @@ typedef struct NAME(packed_row) {
     bool backwards;
 } NAME(packed_row);
 
-/* Columns [j, j + LANES) of C, from kc terms at x and at b. */
+/* A panel of C from column j on, from kc terms at x and at b. */
 static void NAME(row_panel)(const product *p, int64_t kc, const T *x, const T *b, int64_t j, bool add) {
-    NAME(vec) sum[LANES];
-    UNROLL for (int l = 0; l < LANES; l++) sum[l] = (NAME(vec)){0};
-    for (int64_t q = 0; q < kc; q += LANES, b += LANES * LANES) {
-        UNROLL for (int l = 0; l < LANES; l++) sum[l] += x[q + l] * VEC(b + l * LANES);
+    const int64_t n = NAME(grouped)(p);
+    NAME(vec) total[4][TILE_VECTORS];
+    UNROLL for (int first = 0; first < LANES; first += ROW_TERMS) {
+        NAME(vec) sum[ROW_TERMS][TILE_VECTORS];
+        UNROLL for (int l = 0; l < ROW_TERMS; l++) {
+            UNROLL for (int v = 0; v < TILE_VECTORS; v++) sum[l][v] = (NAME(vec)){0};
+        }
+        for (int64_t q = first; q < kc; q += LANES) {
+            UNROLL for (int l = 0; l < ROW_TERMS; l++) {
+                UNROLL for (int v = 0; v < TILE_VECTORS; v++, b += LANES) sum[l][v] += x[q + l] * VEC(b);
+            }
+        }
+        UNROLL for (int l = 0; l < ROW_TERMS; l++) {
+            UNROLL for (int v = 0; v < TILE_VECTORS; v++) {
+                if (first + l < 4)
+                    total[l][v] = sum[l][v];
+                else
+                    total[l % 4][v] += sum[l][v];
+            }
+        }
     }
-    UNROLL for (int l = 4; l < LANES; l++) sum[l % 4] += sum[l];
-    NAME(vec) total = (sum[0] + sum[2]) + (sum[1] + sum[3]);
-    NAME(put)(p, p->c, j, NAME(grouped)(p), total, add);
+    UNROLL for (int v = 0; v < TILE_VECTORS; v++) {
+        const NAME(vec) whole = (total[0][v] + total[2][v]) + (total[1][v] + total[3][v]);
+        if (j + v * LANES < n) NAME(put)(p, p->c, j + v * LANES, n, whole, add);
+    }
 }
 
 static void NAME(row_chunk)(void *context, int64_t chunk) {
@@ -139,7 +158,7 @@ static void NAME(row_chunk)(void *context, int64_t chunk) {
         }
         for (int64_t at = first; at < last; at++) {
             const int64_t j = s->backwards ? first + last - 1 - at : at;
-            NAME(row_panel)(p, whole, x, s->b + (j * depth + pc) * LANES, j * LANES, pc > 0);
+            NAME(row_panel)(p, whole, x, s->b + (j * depth + pc) * PANEL_COLS, j * PANEL_COLS, pc > 0);
         }
         for (int64_t j = NAME(grouped)(p); j < p->n && last == s->panels; j++) {
             const TARGET to = {.c = (T *)p->c + j, .add = pc > 0, .bias = NAME(bias_at)(p, j)};
@@ -153,7 +172,7 @@ INLINE int64_t NAME(row_chunks)(const product *p) {
 }
 
 static int32_t NAME(run_packed_row)(const product *p, const T *packed, bool backwards) {
-    NAME(packed_row) s = {p, packed, ceil_div(NAME(grouped)(p), LANES), 0, backwards};
+    NAME(packed_row) s = {p, packed, ceil_div(NAME(grouped)(p), PANEL_COLS), 0, backwards};
     s.group = ceil_div(s.panels, least(NAME(row_chunks)(p), s.panels));
     nr_parallel(ceil_div(s.panels, s.group), NAME(row_chunk), &s);
     apply_epilogue(p, p->c, 1, p->n, sizeof(T));
@@ -216,6 +235,9 @@ static void NAME(dots_chunk)(void *context, int64_t chunk) {
             for (int64_t i = 0; i < LANES * (t1 - t0); i++) {
                 const int64_t l = i / (t1 - t0), t = t0 + i % (t1 - t0);
                 const int64_t row = t * p->m / tiles, rows = (t + 1) * p->m / tiles - row;
+                const T *piece = b + (l + 1) * depth * PANEL_COLS; /* the tiles of this one bring the next one */
+                for (int64_t line = t - t0; line < depth * TILE_VECTORS; line += t1 - t0)
+                    __builtin_prefetch(piece + line * LANES);
                 const TARGET to = {.c = sums[t - t0][l % 4],
                                    .c_row = PANEL_COLS,
                                    .rows = (int)rows,
@@ -275,7 +297,7 @@ static int64_t NAME(packed_numbers)(const nr_call *call) {
     product p;
     first_product(call, &p);
     if (plan->batch_ndim || plan->residual) return 0;
-    if (NAME(is_row)(&p)) return ceil_div(NAME(grouped)(&p), LANES) * LANES * NAME(whole_depth)(&p);
+    if (NAME(is_row)(&p)) return ceil_div(NAME(grouped)(&p), PANEL_COLS) * PANEL_COLS * NAME(whole_depth)(&p);
     if (NAME(is_dots)(&p)) return ceil_div(p.n, PANEL_COLS) * PANEL_COLS * NAME(whole_depth)(&p) + LANES;
     if (p.m < 2 || p.n < 2 || !NAME(depth)(&p)) return 0;
     if ((p.b_col == 1 && p.m <= 2 * TILE_ROWS) || p.k * TILE_ROWS * (int64_t)sizeof(T) > block_bytes()) return 0;
@@ -286,9 +308,9 @@ static void NAME(pack_right)(const nr_call *call, T *to) {
     product p;
     first_product(call, &p);
     if (p.m == 1)
-        NAME(pack_columns)(&p, NAME(grouped)(&p), LANES, 1, to);
+        NAME(pack_columns)(&p, NAME(grouped)(&p), ROW_TERMS, to);
     else if (NAME(is_dots)(&p))
-        NAME(pack_columns)(&p, p.n, PANEL_COLS, LANES, to);
+        NAME(pack_columns)(&p, p.n, 1, to);
     else
         NAME(pack_b)(to, p.k, p.b, p.b_row, p.b_col, p.n);
 }
@@ -314,4 +336,5 @@ static int32_t NAME(run_packed)(const nr_layer *layer) {
     return NORCH_OK;
 }
 
+#undef ROW_TERMS
 #undef TILES_TOGETHER
