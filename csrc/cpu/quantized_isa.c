@@ -99,28 +99,29 @@ INLINE void unpack(int bits, const uint8_t *from, vec w[VECTORS]) {
 
 /* ---- few rows of x --------------------------------------------------------------------------------------- */
 
-/* `rows` x `cols` elements of y from (row, col) on, 4 at most. */
-KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_t col) {
+/* `rows` x `cols` elements of y from (row, col) on, 4 at most; the columns are `apart` from each other. */
+KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_t col, int64_t apart) {
     const nr_quantized_plan *p = s->plan;
     const uint8_t *from = (const uint8_t *)p->weight + col * s->bytes;
     const float *scale = (const float *)p->scale + col * p->groups, *x = s->to + row * s->step;
+    const int64_t bytes = apart * s->bytes, groups = apart * p->groups;
     vec sum[4];
     EACH for (int e = 0; e < rows * cols; e++) sum[e] = (vec){0};
     for (int64_t b = 0; b < s->blocks; b++, from += BLOCK * bits / 8, x += BLOCK) {
         EACH for (int j = 0; j < cols; j++) {
             vec w[VECTORS];
-            __builtin_prefetch(from + j * s->bytes + AHEAD);
-            unpack(bits, from + j * s->bytes, w);
+            __builtin_prefetch(from + j * bytes + AHEAD);
+            unpack(bits, from + j * bytes, w);
             EACH for (int i = 0; i < rows; i++) {
                 const vec *at = (const vec *)(const void *)(x + i * s->step);
                 vec part = w[0] * at[0];
                 EACH for (int v = 1; v < VECTORS; v++) part += w[v] * at[v];
-                sum[i * cols + j] += part * scale[j * p->groups + (b >> p->shift)];
+                sum[i * cols + j] += part * scale[j * groups + (b >> p->shift)];
             }
         }
     }
     EACH for (int e = 0; e < rows * cols; e++) {
-        const int64_t i = row + e / cols, j = col + e % cols;
+        const int64_t i = row + e / cols, j = col + e % cols * apart;
         float total = 0;
         EACH for (int l = 0; l < LANES; l++) total += sum[e][l];
         ((float *)p->y)[i * p->n + j] = total + (p->bias ? ((const float *)p->bias)[j] : 0);
@@ -128,14 +129,15 @@ KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_
 }
 
 #define DOTS(bits, rows, cols) \
-    case bits * 100 + rows * 10 + cols: dots(bits, rows, cols, s, row, col); break
+    case bits * 100 + rows * 10 + cols: dots(bits, rows, cols, s, row, col, apart); break
 
 static void few_chunk(void *context, int64_t chunk) {
     const job *s = context;
-    const int64_t last = least((chunk + 1) * s->each, s->last), m = s->plan->m;
-    for (int64_t col = chunk * s->each, cols; col < last; col += cols) {
-        /* rows of 8 bits take as long as they come from memory; of 4 bits, less together than one after the other */
-        cols = m == 1 && s->plan->bits == 4 && last - col >= 4 ? 4 : 1;
+    const int64_t first = chunk * s->each, last = least(first + s->each, s->last), m = s->plan->m;
+    /* a row of x meets four rows of the weight at a time, from four places, as memory then has more to do */
+    const int64_t apart = m == 1 ? (last - first) / 4 : 0;
+    for (int64_t col = first, cols; col < last; col += col + 1 == first + apart ? 3 * apart + 1 : 1) {
+        cols = col < first + apart ? 4 : 1;
         for (int64_t row = 0, rows; row < m; row += rows) {
             rows = m - row >= 4 ? 4 : m - row >= 2 ? 2 : 1;
             switch (s->plan->bits * 100 + rows * 10 + cols) {
@@ -144,6 +146,7 @@ static void few_chunk(void *context, int64_t chunk) {
                 DOTS(4, 4, 1);
                 DOTS(4, 1, 4);
                 DOTS(8, 1, 1);
+                DOTS(8, 1, 4);
                 DOTS(8, 2, 1);
                 DOTS(8, 4, 1);
             }

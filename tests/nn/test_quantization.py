@@ -137,8 +137,9 @@ def test_layouts(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", BITS)
-def test_a_row_has_the_bits_that_it_has_alone(dtype: str) -> None:
-    _, made = linear(dtype, 200, 33)
+@pytest.mark.parametrize("outputs", [3, 33, 35, 3000])
+def test_a_row_has_the_bits_that_it_has_alone(dtype: str, outputs: int) -> None:
+    _, made = linear(dtype, 200, outputs)
     x = drawn(1, 7, 200)
     assert norch.equal(made(x), norch.stack([made(row) for row in x]))
 
