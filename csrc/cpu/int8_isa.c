@@ -327,10 +327,13 @@ static void product_chunk(void *context, int64_t chunk) {
     const nr_quantized_plan *p = s->plan;
     const int64_t i0 = chunk / s->across * s->tall, i1 = least(i0 + s->tall, p->m);
     const int64_t j0 = chunk % s->across * s->wide, j1 = least(j0 + s->wide, p->n);
-    /* a row of x meets columns from several places, as memory then has more to do */
-    const int64_t apart = p->m == 1 ? (j1 - j0) / INT8_COLS : 0;
-    for (int64_t j = j0; j < j0 + apart; j++) columns(s, i0, i1, j, INT8_COLS, apart);
-    for (int64_t j = j0 + INT8_COLS * apart; j < j1; j += WIDE) columns(s, i0, i1, j, (int)least(WIDE, j1 - j), 1);
+#ifdef __wasm__ /* a page waits for each byte */
+    const int64_t apart = 0;
+#else
+    const int64_t apart = nr_quantized_apart(p, j1 - j0);
+#endif
+    for (int64_t j = j0; j < j0 + apart; j++) columns(s, i0, i1, j, 4, apart);
+    for (int64_t j = j0 + 4 * apart; j < j1; j += WIDE) columns(s, i0, i1, j, (int)least(WIDE, j1 - j), 1);
 }
 
 int32_t NR_ISA(nr_run_int8)(const nr_call *call) {

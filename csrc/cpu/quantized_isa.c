@@ -134,8 +134,7 @@ KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_
 static void few_chunk(void *context, int64_t chunk) {
     const job *s = context;
     const int64_t first = chunk * s->each, last = least(first + s->each, s->last), m = s->plan->m;
-    /* a row of x meets four rows of the weight at a time, from four places, as memory then has more to do */
-    const int64_t apart = m == 1 ? (last - first) / 4 : 0;
+    const int64_t apart = nr_quantized_apart(s->plan, last - first);
     for (int64_t col = first, cols; col < last; col += col + 1 == first + apart ? 3 * apart + 1 : 1) {
         cols = col < first + apart ? 4 : 1;
         for (int64_t row = 0, rows; row < m; row += rows) {
