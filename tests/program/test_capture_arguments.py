@@ -220,3 +220,10 @@ def test_a_gradient_that_needs_an_argument_notices_a_write_to_it(wrap: Any, of: 
         double(of(x))
         with pytest.raises(norch.Error, match="changed in place"):
             loss.backward()
+
+
+def test_strides_of_axes_of_one_element_are_those_of_the_call():
+    captured = norch.capture(lambda x: x * x.stride()[0])
+    for _ in range(4):
+        assert captured(norch.ones(1, 3)).tolist() == [[3, 3, 3]]
+    assert captured(norch.ones(5, 7)[:1, :3]).tolist() == [[7, 7, 7]]

@@ -126,6 +126,28 @@ def test_python_that_changes_from_call_to_call_is_refused():
     assert captured.recordings() == 0
 
 
+def test_a_tensor_of_pythons_numbers_is_not_written_to():
+    def f(x):
+        return norch.tensor([1.0, 2.0]).add_(x)
+
+    captured = norch.capture(f)
+    captured(norch.ones(2))
+    with pytest.raises(norch.CaptureError, match="made of Python's numbers is written to; copy it with clone"):
+        captured(norch.ones(2))
+
+
+def test_global_variables_by_a_constant_name_are_read_as_any_other():
+    for f in (
+        lambda x: x * len(globals()["FILE"]),
+        lambda x: x * len(globals().get("FILE")),
+        lambda x: x * len(FILE) if "FILE" in globals() else x,
+    ):
+        captured = norch.capture(f)
+        for _ in range(4):
+            assert captured(norch.ones(1)).item() == len(FILE)
+        assert captured.recordings() == 1
+
+
 def test_another_argument_that_requires_a_gradient_in_each_call():
     def slope(x):
         return norch.autograd.grad((x * x).sum(), x)[0]

@@ -242,3 +242,15 @@ def test_files_that_are_known_by_their_names_are_named_as_the_system_does() -> N
     ):
         for function in functions:
             assert inspect.unwrap(function).__code__.co_filename.startswith(files), function
+
+
+@pytest.mark.parametrize("name", ["__doc__", "__module__"])
+def test_texts_of_a_function(name):
+    def other():
+        "Two."
+
+    captured = norch.capture(lambda x: x * len((other.__doc__ if name == "__doc__" else other.__module__) or ""))
+    for text in ("ab", "abc"):
+        setattr(other, name, text)
+        for _ in range(4):
+            assert captured(norch.ones(1)).item() == len(text)

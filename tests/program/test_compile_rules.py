@@ -435,3 +435,18 @@ def test_a_kind_of_calls_that_is_recorded_in_vain_runs_normally(others):
         for i in range(20):
             factor[0] = float(i)
             assert compiled(norch.ones(2)).tolist() == [i, i]
+
+
+def test_a_write_to_the_only_tensor_that_backward_needs_is_noticed():
+    w = norch.ones(2, requires_grad=True)
+    compiled = norch.compile(lambda x: x * w)
+    for call in range(6):
+        x = norch.ones(2, requires_grad=True)
+        out = compiled(x).sum()
+        if call < 5:
+            out.backward()
+            assert x.grad.tolist() == [1, 1]
+    with norch.no_grad():
+        w.mul_(2)
+    with pytest.raises(norch.Error, match="needs for its gradient"):
+        out.backward()
