@@ -160,9 +160,6 @@ class Walk(Settings):
                 raise Refused("it reads a file; read it outside the function", place)
             if self._compares_classes and is_a(x, abc.ABCMeta):
                 self._unchanged(lambda _: (abc.get_cache_token(),), x, place)
-            if "__subclasses__" in self.names and x is not type:
-                for one in self._unchanged(lambda x: tuple(x.__subclasses__()), x, place):
-                    self._reach(one, place)
             self._guard_class(x, place)
         elif kind is MethodType:
             self._reach(x.__self__, place)
@@ -329,6 +326,9 @@ class Walk(Settings):
         if (id(cls), True) in self._seen:
             return
         self._seen[id(cls), True] = cls
+        if "__subclasses__" in self.names:
+            for one in self._unchanged(lambda x: tuple(type.__subclasses__(x)), cls, place):
+                self._reach(one, place)
         outer, self.rows = self.rows, []
         classes = [base for base in cls.__mro__ if is_made_by_class_statement(base)]
         for base in classes:

@@ -254,3 +254,16 @@ def test_texts_of_a_function(name):
         setattr(other, name, text)
         for _ in range(4):
             assert captured(norch.ones(1)).item() == len(text)
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_subclasses_of_the_class_of_an_object(wrap):
+    class Base:
+        pass
+
+    thing, kept = Base(), []
+    wrapped = WRAPS[wrap](lambda x: x * len(type(thing).__subclasses__()))
+    for count in range(3):
+        for _ in range(4):
+            assert wrapped(norch.ones(1)).item() == count
+        kept.append(type("Derived", (Base,), {}))
