@@ -1,6 +1,6 @@
-/* amx: Intel's tile instructions for gemm_bf16_tiles.h, and functions in plain C that do the same (EMULATED), with
- * which every machine tests the kernels. matmul_isa.c includes this file once for each; amx.c decides which of them
- * runs.
+/* amx: Intel's tile instructions for gemm_bf16_tiles.h and conv_tiles.h, and functions in plain C that do the same
+ * (EMULATED), with which every machine tests the kernels. This file is included once for each; amx.c decides which of
+ * them runs.
  *
  * There are 8 registers, each a tile of 16 rows of 64 bytes, of 16 float32 or 16 pairs of bfloat16. Intel's manual,
  * volume 1, chapter 18, and volume 2, TDPBF16PS. The configuration is loaded before the first instruction and released
@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef TILE_CELLS
-#define TILE_CELLS (TILE_ROW * TILE_ROW)
+#ifndef TILE_REGISTERS
+#define TILE_REGISTERS 8
 
 /* The operand of LDTILECFG: the palette, the row to start at, from byte 16 on the bytes of a row of each register, and
  * from byte 48 on its number of rows. */
@@ -71,7 +71,7 @@ static void emulated_dp_bf16(emulated_tiles *t, int sum, int a, int b) {
 }
 
 #define TILES emulated_tiles
-#define TILE_FUNCTION
+#define TILE_FUNCTION __attribute__((cold)) /* only tests run it */
 #define TILE_NAME(name) emulated_##name
 #define tiles_begin(t) emulated_begin(t, tile_config)
 #define tiles_end(t) ((void)(t))

@@ -11,6 +11,7 @@ const nr_isa NR_ISA(nr_build) = {
     .fill_conversions = NR_ISA(nr_fill_conversions),
     .fill_rows = NR_ISA(nr_fill_rows),
     .choose_bf16 = NR_ISA(nr_choose_bf16),
+    .choose_conv = NR_ISA(nr_choose_conv),
     .choose_int8 = NR_ISA(nr_choose_int8),
     .layers = &NR_ISA(nr_layers),
     .run =

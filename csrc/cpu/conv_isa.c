@@ -13,10 +13,12 @@
  * conv_depth.h (one channel to a group), conv_product.h with conv_panels.h (one tap) and conv_unfold.h (few positions)
  * have the loops, and are included once for each float type; conv_image.h has those of layers of recordings, with
  * conv_winograd.h and conv_winograd_weight.h for 3 x 3 taps of float32, and conv_blocks.h uses them for many channels.
+ * conv_tiles.h, planned by conv_tiles_plan.h, multiplies bfloat16 by AMX.
  * Convolution as a matrix product without unfolding: Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning"
  * (2014). */
 #include <stdatomic.h>
 #include <string.h>
+#include "../core/convert.h"
 #include "../families/conv.h"
 #include "../families/matmul.h"
 #include "cpu.h"
@@ -272,7 +274,52 @@ int64_t NR_ISA(nr_conv_packed_size)(const nr_call *call) { return packed_size_fl
 void NR_ISA(nr_conv_pack)(const nr_call *call, float *to) { pack_weight_float32(call, to); }
 int32_t NR_ISA(nr_conv_layer)(const nr_layer_run *run) { return conv_layer_float32(run); }
 
+/* ---- bfloat16, where the processor multiplies it by tiles ---------------------------------------------- */
+
+#if !defined(__wasm__) /* where ops/conv.c widens it, as the library must be small */
+#include "conv_tiles_types.h"
+int32_t NR_FIRST(nr_run_tiles)(const nr_call *call, const tile_kernels *run);
+#ifdef NR_ISA_BASELINE /* the emulation of the first build serves all */
+#define EMULATED
+#define TILES_HERE
+#include "conv_tiles_plan.h"
+#elif defined(__AVX512F__) && defined(__linux__) && (defined(__clang__) || __GNUC__ >= 11)
+#define TILES_HERE
+#endif
+#endif
+#ifdef TILES_HERE
+#include "amx.h"
+#include "conv_tiles.h"
+#endif
+#ifndef NR_ISA_BASELINE
+bool NR_FIRST(nr_choose_conv)(void);
+nr_runner NR_FIRST(nr_run_conv);
+#endif
+
+static bool uses_tiles; /* set when the library is loaded */
+
+bool NR_ISA(nr_choose_conv)(void) {
+#ifdef EMULATED
+    return uses_tiles = nr_emulates_tiles();
+#else
+#ifdef TILES_HERE
+    uses_tiles = !nr_emulates_tiles() && nr_has_tiles();
+#endif
+#ifdef NR_ISA_BASELINE
+    return false;
+#else
+    return uses_tiles || NR_FIRST(nr_choose_conv)();
+#endif
+#endif
+}
+
 int32_t NR_ISA(nr_run_conv)(const nr_call *call) {
+#ifdef TILES_HERE
+    if (call->dtype == NORCH_BFLOAT16 && uses_tiles) return NR_FIRST(nr_run_tiles)(call, &TILE_NAME(conv));
+#endif
+#ifndef NR_ISA_BASELINE
+    if (call->dtype == NORCH_BFLOAT16) return NR_FIRST(nr_run_conv)(call);
+#endif
     const nr_conv_plan *plan = call->plan;
     const nr_conv_kind kind = (nr_conv_kind)call->op;
     const bool narrow = call->dtype == NORCH_FLOAT32;

@@ -139,6 +139,7 @@ __attribute__((constructor)) static void choose_isa(void) {
     isa->choose_int8();
     backend.takes_narrow[NR_MATMUL] = 1u << NORCH_INT8;
     isa->choose_bf16();
+    if (isa->choose_conv()) backend.takes_narrow[NR_CONV] = 1u << NORCH_BFLOAT16;
 #ifndef __wasm__
     backend.takes_narrow[NR_MATMUL] |= 1u << NORCH_FLOAT16 | 1u << NORCH_BFLOAT16;
 #endif

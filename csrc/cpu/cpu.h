@@ -115,6 +115,7 @@ typedef struct nr_isa {
     void (*fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
     nr_row_filler *fill_rows;
     bool (*choose_bf16)(void); /* called once, when the library is loaded, as is */
+    bool (*choose_conv)(void); /* whether convolutions take bfloat16; called likewise */
     void (*choose_int8)(void); /* what chooses the instructions that multiply 8-bit integers */
     const struct nr_layer_runner *layers;
     nr_runner *run[NR_FAMILY_COUNT]; /* NULL: the family is compiled once */
@@ -126,6 +127,7 @@ void NR_ISA(nr_fill_reduce)(nr_kernel_rows kernels);
 void NR_ISA(nr_fill_conversions)(nr_conversion *widen, nr_conversion *narrow, nr_mover (*wide)[NR_DTYPE_COUNT]);
 nr_row_filler NR_ISA(nr_fill_rows);
 bool NR_ISA(nr_choose_bf16)(void);
+bool NR_ISA(nr_choose_conv)(void);
 void NR_ISA(nr_choose_int8)(void);
 /* From the family `quantized`: products of integers with integers. */
 int32_t NR_ISA(nr_run_int8)(const nr_call *call);

@@ -12,10 +12,7 @@
 #define BF16_COLS 32 /* columns of a panel */
 #define BF16_DOT_ROWS 4
 
-#define TILE_ROW 16 /* rows, and numbers of 4 bytes in a row, of a tile of amx.h */
-
-typedef uint16_t bf16_bits __attribute__((may_alias));
-typedef uint32_t bf16_both __attribute__((may_alias)); /* a pair */
+#include "tile_pack.h"
 
 /* The pair (from[0], from[step]); the first number is in the low half. */
 INLINE uint32_t bf16_pair(const bf16_bits *from, int64_t step, int64_t left) {
@@ -43,15 +40,6 @@ static int64_t bf16_lefts(int64_t depth, int rows) { return greatest(BF16_BYTES 
 /* The same for tiles. Short sums take less time than writing C, whose rows are then written in long pieces. */
 #define SHORT_SUM 256
 INLINE int64_t tile_lefts(int64_t depth) { return depth <= SHORT_SUM ? 8 * TILE_ROW : bf16_lefts(depth, 2 * TILE_ROW); }
-
-typedef bf16_bits bf16_lanes __attribute__((vector_size(2 * TILE_ROW), aligned(2), may_alias));
-typedef bf16_both pair_lanes __attribute__((vector_size(4 * TILE_ROW), aligned(4), may_alias));
-
-/* The pairs (low[i], high[i]) of 16 lanes. */
-INLINE void bf16_interleave(bf16_both *to, const bf16_bits *low, const bf16_bits *high) {
-    const bf16_lanes x = *(const bf16_lanes *)low, y = *(const bf16_lanes *)high;
-    *(pair_lanes *)to = __builtin_convertvector(x, pair_lanes) | __builtin_convertvector(y, pair_lanes) << 16;
-}
 
 /* An operand of gemm_bf16_tiles.h: neighbouring lanes are `lane` numbers apart, neighbours along k `step` numbers. */
 typedef struct tile_operand {

@@ -147,29 +147,6 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
     tile_store(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
 }
 
-/* Rounds rows x cols of 32 x 32 sums, plus the bias of each column, to nearest, ties to even. Whether a result is
- * infinite or NaN, which is computed again. (The digits of a NaN that are cut off are 0, as those of the operands
- * are.) */
-static bool TILE_NAME(store_sums)(const float *sums, bf16_bits *c, int64_t c_row, int rows, int cols,
-                                  const float *bias) {
-    uint16_t special[2 * TILE_ROW] = {0};
-    for (int i = 0; i < rows; i++, c += c_row, sums += 2 * TILE_ROW) {
-        bf16_bits rounded[2 * TILE_ROW];
-        for (int j = 0; j < 2 * TILE_ROW; j++) {
-            const uint32_t bits = nr_bits_of_float(sums[j] + bias[j]);
-            rounded[j] = (bf16_bits)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-        }
-        for (int j = 0; j < 2 * TILE_ROW; j++) special[j] |= (rounded[j] & 0x7f80) == 0x7f80;
-        if (cols == 2 * TILE_ROW)
-            memcpy(c, rounded, sizeof rounded);
-        else
-            memcpy(c, rounded, (size_t)cols * sizeof *rounded);
-    }
-    uint16_t any = 0;
-    for (int j = 0; j < 2 * TILE_ROW; j++) any |= special[j];
-    return any;
-}
-
 /* A panel of the left operand: `lanes` lanes at `at`, k numbers each. The parts that cannot be loaded in place, edges
  * or all, are at `packed`; with `pack` they are copied there first. */
 static tile_panel TILE_NAME(left_panel)(const tile_operand *x, const bf16_bits *at, int64_t k, int lanes,
@@ -247,7 +224,7 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
             float bias[WIDE] = {0};
             for (int y = 0; y < cols && p->bias; y++)
                 bias[y] = nr_float_of_bfloat16(((const bf16_bits *)p->bias)[(j + y) * p->bias_step]);
-            special |= TILE_NAME(store_sums)(transposed ? transposed_sums : sums, c, p->c_row, rows, cols, bias);
+            special |= store_sums(transposed ? transposed_sums : sums, c, p->c_row, rows, cols, bias);
         }
     }
     tiles_end(&t);

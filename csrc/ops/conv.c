@@ -6,6 +6,7 @@
 #define OPERATIONS_PER_NS 10.0
 #define GEOMETRY_LIMIT ((int64_t)1 << 31)
 #define AREA_LIMIT 1e15
+#define FEW_CHANNELS 16
 
 static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
     const norch_tensor *all[] = {a, b, bias};
@@ -23,10 +24,12 @@ static int32_t check(const char *op, const norch_tensor *a, const norch_tensor *
     return nr_check_devices(op, bias ? 3 : 2, all);
 }
 
-/* Whether the operands are float16 or bfloat16 and no kernel takes these. Then wide gets them in float32 (NULL: an
- * error is set); narrow_result() releases them. */
-static bool widens(norch_tensor **wide, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias) {
-    if (!nr_needs_widening(a, NR_CONV)) return false;
+/* Whether the operands are float16 or bfloat16 and no kernel takes these, or a group of x or y has so few channels that
+ * the CPU's float32 is faster. Then wide gets them in float32 (NULL: an error is set); narrow_result() releases them. */
+static bool widens(norch_tensor **wide, const norch_tensor *a, const norch_tensor *b, const norch_tensor *bias,
+                   int64_t groups, int64_t in, int64_t y_channels) {
+    const bool few = groups > 1 && (in < FEW_CHANNELS || y_channels / groups < FEW_CHANNELS);
+    if (!nr_needs_widening(a, NR_CONV) && !(few && a->device_type == NORCH_CPU && nr_is_narrow(a->dtype))) return false;
     wide[0] = nr_widened(a);
     wide[1] = wide[0] ? nr_widened(b) : NULL;
     wide[2] = wide[1] && bias ? nr_widened(bias) : NULL;
@@ -116,7 +119,7 @@ norch_tensor *norch_conv(const norch_tensor *x, const norch_tensor *weight, cons
     const char *op = "conv";
     norch_tensor *wide[3];
     if (check(op, x, weight, optional_bias) || nr_check_numbers(op, 9, count)) return NULL;
-    if (widens(wide, x, weight, optional_bias))
+    if (widens(wide, x, weight, optional_bias, geometry[8], weight->shape[1], weight->shape[0]))
         return narrow_result(wide, wide[1] ? norch_conv(wide[0], wide[1], wide[2], count, geometry) : NULL, x->dtype);
     nr_conv_plan plan = {.batch = x->shape[0], .groups = geometry[8], .in = weight->shape[1]};
     if (check_channels(op, "input", x->shape[1], plan.groups, plan.in)) return NULL;
@@ -134,7 +137,7 @@ norch_tensor *norch_conv_input(const norch_tensor *y, const norch_tensor *weight
     norch_tensor *wide[3];
     if (check(op, y, weight, optional_bias) || nr_check_numbers(op, 9, count) || nr_check_numbers(op, 2, axes))
         return NULL;
-    if (widens(wide, y, weight, optional_bias)) {
+    if (widens(wide, y, weight, optional_bias, geometry[8], weight->shape[1], y->shape[1])) {
         norch_tensor *out = wide[1] ? norch_conv_input(wide[0], wide[1], wide[2], count, geometry, axes, size) : NULL;
         return narrow_result(wide, out, y->dtype);
     }
@@ -186,7 +189,7 @@ norch_tensor *norch_conv_weight(const norch_tensor *x, const norch_tensor *y, in
             return NULL;
     }
     norch_tensor *wide[3];
-    if (widens(wide, x, y, NULL)) {
+    if (widens(wide, x, y, NULL, plan.groups, plan.in, y->shape[1])) {
         norch_tensor *out = wide[1] ? norch_conv_weight(wide[0], wide[1], count, geometry, axes, kernel, NULL) : NULL;
         return narrow_result(wide, out, x->dtype);
     }

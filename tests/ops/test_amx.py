@@ -1,4 +1,4 @@
-"""Products of bfloat16 by AMX, whose tile instructions are emulated (NORCH_AMX=emulated) with every NORCH_ISA.
+"""Products and convolutions of bfloat16 by AMX, which is emulated (NORCH_AMX=emulated) with every NORCH_ISA.
 
 They are also compared with those of the same processor without them, and with the instructions where it has them.
 """
@@ -35,6 +35,9 @@ found["batch"] = a @ b
 found["one right operand"] = a @ b[0]
 found["attention"] = F.scaled_dot_product_attention(*(halves(2, 4, 50, 24, seed=s) for s in range(3)))
 found["einsum"] = norch.einsum("bij,bkj->bik", a, a)
+images, weight = halves(2, 17, 14, 14), halves(33, 17, 3, 3, seed=1)
+found["convolution"] = F.conv2d(images, weight, padding=1)
+found["its adjoint"] = F.conv_transpose2d(found["convolution"], weight, stride=2)
 small = (norch.ones(40, 40) * 1e-39).bfloat16()
 found["subnormal"] = small @ (norch.ones(40, 40) * 1e10).bfloat16()
 mixed = norch.tensor([[3e38, -3e38] * 20] * 33).bfloat16()
@@ -77,9 +80,10 @@ def check_close(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> 
 
 @pytest.mark.parametrize("isa", lib.norch_isa_builds().decode().split())
 def test_all_sizes_and_strides_by_emulated_tiles(isa: str) -> None:
-    """test_bf16_products.py again."""
+    """test_bf16_products.py and test_bf16_conv.py again."""
+    files = [HERE / "test_bf16_products.py", HERE / "test_bf16_conv.py"]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", HERE / "test_bf16_products.py"],
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *files],
         capture_output=True,
         env=dict(os.environ, NORCH_AMX="emulated", NORCH_ISA=isa),
         cwd=HERE.parent.parent,
