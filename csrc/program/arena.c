@@ -43,15 +43,15 @@ static void note_overwritten(nr_block *block, int64_t from, int64_t bytes) {
 
 /* Adds the memory that a call reads, if it is not dead, to the memory that earlier calls must provide. External
  * storages always count as needed: they may overlap, and after a failed run they show which calls ran. */
-static void note_uses(nr_program *program, const nr_step *step) {
-    const nr_use *uses = program->uses + step->first_use;
-    const int64_t dense = nr_plan_dense_bytes(&step->call);
-    for (int64_t u = 0; u < step->uses; u++) {
+static void note_uses(nr_program *program, const nr_instr *instr) {
+    const nr_use *uses = program->uses + instr->first_use;
+    const int64_t dense = nr_plan_dense_bytes(&instr->call);
+    for (int64_t u = 0; u < instr->uses; u++) {
         nr_block *block = uses[u].block < 0 ? NULL : &program->blocks[uses[u].block];
         if (dense && uses[u].written && block && block->kind != NR_EXTERNAL)
             note_overwritten(block, uses[u].offset, dense);
     }
-    for (int64_t u = 0; u < step->uses; u++)
+    for (int64_t u = 0; u < instr->uses; u++)
         if (uses[u].block >= 0 && !(dense && uses[u].written)) mark_awaited(&program->blocks[uses[u].block]);
 }
 
@@ -68,14 +68,14 @@ void nr_program_find_dead(nr_program *program) {
         block->awaited = block->kind != NR_TEMPORARY;
     }
     for (int64_t s = program->count - 1; s >= 0; s--) {
-        nr_step *step = &program->steps[s];
-        const nr_use *uses = program->uses + step->first_use;
-        bool needed = nr_has_effects(&step->call);
+        nr_instr *instr = &program->instrs[s];
+        const nr_use *uses = program->uses + instr->first_use;
+        bool needed = nr_has_effects(&instr->call);
         if (s + 1 == program->split) await_results(program);
-        for (int64_t u = 0; u < step->uses && !needed; u++)
+        for (int64_t u = 0; u < instr->uses && !needed; u++)
             needed = uses[u].written && (uses[u].block < 0 || program->blocks[uses[u].block].awaited);
-        step->dead = !needed;
-        if (needed) note_uses(program, step);
+        instr->dead = !needed;
+        if (needed) note_uses(program, instr);
     }
 }
 
@@ -85,7 +85,7 @@ bool nr_program_carries(const nr_program *program) {
     for (int64_t i = 0; i < program->block_count; i++)
         carried[i] = program->blocks[i].written && program->blocks[i].external;
     for (int64_t s = 0; s < program->count && !results; s++) {
-        const nr_use *use = program->uses + program->steps[s].first_use, *end = use + program->steps[s].uses;
+        const nr_use *use = program->uses + program->instrs[s].first_use, *end = use + program->instrs[s].uses;
         bool reads = false;
         for (const nr_use *u = use; u < end; u++) reads |= !u->written && carried[u->home];
         for (const nr_use *u = use; u < end && reads; u++) {
@@ -103,9 +103,9 @@ static void find_lives(nr_program *program) {
     for (int64_t i = 0; i < program->block_count; i++)
         program->blocks[i].last = program->blocks[i].kind == NR_RESULT ? program->count : -1;
     for (int64_t s = program->count - 1; s >= 0; s--) {
-        const nr_step *step = &program->steps[s];
-        const nr_use *uses = program->uses + step->first_use;
-        for (int64_t u = 0; u < step->uses && !step->dead; u++) {
+        const nr_instr *instr = &program->instrs[s];
+        const nr_use *uses = program->uses + instr->first_use;
+        for (int64_t u = 0; u < instr->uses && !instr->dead; u++) {
             if (uses[u].block < 0) continue;
             nr_block *block = &program->blocks[uses[u].block];
             if (block->last < 0) block->last = s;
@@ -117,10 +117,10 @@ static void find_lives(nr_program *program) {
 /* Extends the lives of blocks that a chain uses to the whole chain, because its calls run together. */
 static void extend_lives(nr_program *program) {
     for (int64_t i = 0; i < program->count; i++) {
-        const int64_t end = program->steps[i].chain ? i + program->steps[i].chain->count : i;
+        const int64_t end = program->instrs[i].chain ? i + program->instrs[i].chain->count : i;
         for (int64_t s = i; s < end; s++)
-            for (int64_t u = 0; u < program->steps[s].uses; u++) {
-                const int32_t b = program->uses[program->steps[s].first_use + u].block;
+            for (int64_t u = 0; u < program->instrs[s].uses; u++) {
+                const int32_t b = program->uses[program->instrs[s].first_use + u].block;
                 nr_block *block = b < 0 ? NULL : &program->blocks[b];
                 if (block && block->first > i) block->first = i;
                 if (block && block->last < end - 1) block->last = end - 1;

@@ -55,20 +55,20 @@ static bool repeats(const access *a, int32_t from, int32_t ndim, const int64_t *
 /* The loops of a call, innermost first; those of a reduction are the reduced ones and then the kept ones. False: the
  * call cannot be in a chain. */
 static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, int64_t *size) {
-    const nr_step *step = &s->program->steps[index];
-    const nr_call *call = &step->call;
+    const nr_instr *instr = &s->program->instrs[index];
+    const nr_call *call = &instr->call;
     const bool reduction = call->family == NR_REDUCTION;
-    if (step->dead || step->lowered || step->folded || s->taken[index] || call->backend->chains != s->runner ||
+    if (instr->dead || instr->lowered || instr->folded || s->taken[index] || call->backend->chains != s->runner ||
         nr_divides(call))
         return false;
     if (nr_is_complex(call->dtype)) return false; /* tiles have the loops of real dtypes */
     if (!reduction && call->family != NR_POINTWISE && call->family != NR_COPY) return false;
-    if (s->runner->takes && !s->runner->takes(call, s->count ? &s->program->steps[s->members[0].step].call : call))
+    if (s->runner->takes && !s->runner->takes(call, s->count ? &s->program->instrs[s->members[0].instr].call : call))
         return false;
     const nr_plan *plan = call->plan; /* of a reduction: its first field */
     if (plan->numel == 0) return false;
     *m = (member){
-        .step = index, .group = index, .role = NR_EACH, .operands = call->family == NR_POINTWISE ? plan->operands : 2};
+        .instr = index, .group = index, .role = NR_EACH, .operands = call->family == NR_POINTWISE ? plan->operands : 2};
     *ndim = 0;
     if (reduction) {
         const nr_reduce_plan *reduce = call->plan;
@@ -88,7 +88,7 @@ static bool read_nest(const search *s, int64_t index, member *m, int32_t *ndim, 
         access *a = &m->operand[o];
         a->place = NUMBER;
         a->size = nr_plan_element_size(call, o);
-        for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+        for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->data[o]) continue;
             const bool relative = nr_is_private(s->program, use->block);
@@ -216,11 +216,11 @@ static bool overlap(const search *s, const access *a, const access *b) {
 
 /* Whether a member writes a scalar that a call reads from memory by nr_call.load, which happens before the chain
  * runs. */
-static bool reads_number(const search *s, const nr_step *step, const member *writer) {
+static bool reads_number(const search *s, const nr_instr *instr, const member *writer) {
     const access *written = &writer->operand[0];
-    const nr_plan *plan = step->call.plan;
-    for (int o = 0; step->call.load && o < NR_MAX_OPERANDS; o++)
-        for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+    const nr_plan *plan = instr->call.plan;
+    for (int o = 0; instr->call.load && o < NR_MAX_OPERANDS; o++)
+        for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
             const nr_use *use = &s->program->uses[u];
             if (use->at != (void **)(uintptr_t)&plan->number[o].at) continue;
             const bool relative = nr_is_private(s->program, use->block);
@@ -242,8 +242,8 @@ static bool is_one_number(const search *s, const access *a) {
 /* Whether a dependence between a call of the chain and a later one, both with its loops, forbids running them tile by
  * tile. *meet: they share memory, other than one scalar that both read. */
 static bool conflict(const search *s, const member *before, const member *after, bool *meet) {
-    if (reads_number(s, &s->program->steps[after->step], before)) return true;
-    *meet = reads_number(s, &s->program->steps[before->step], after);
+    if (reads_number(s, &s->program->instrs[after->instr], before)) return true;
+    *meet = reads_number(s, &s->program->instrs[before->instr], after);
     for (int i = 0; i < before->operands; i++)
         for (int k = 0; k < after->operands; k++) {
             const access *a = &before->operand[i], *b = &after->operand[k];
@@ -258,7 +258,7 @@ static bool conflict(const search *s, const member *before, const member *after,
 
 /* Whether two calls may be exchanged: neither writes a block that the other uses. External storages may overlap; a
  * replay refuses arguments that overlap if they did not in the recording (python/capture/replay.c). */
-static bool exchangeable(const search *s, const nr_step *a, const nr_step *b) {
+static bool exchangeable(const search *s, const nr_instr *a, const nr_instr *b) {
     const nr_program *program = s->program;
     for (int64_t u = a->first_use; u < a->first_use + a->uses; u++)
         for (int64_t v = b->first_use; v < b->first_use + b->uses; v++) {
@@ -271,9 +271,9 @@ static bool exchangeable(const search *s, const nr_step *a, const nr_step *b) {
     return true;
 }
 
-static bool exchangeable_with(const search *s, int64_t index, const int64_t *steps, int64_t count) {
+static bool exchangeable_with(const search *s, int64_t index, const int64_t *instrs, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        if (!exchangeable(s, &s->program->steps[steps[i]], &s->program->steps[index])) return false;
+        if (!exchangeable(s, &s->program->instrs[instrs[i]], &s->program->instrs[index])) return false;
     return true;
 }
 
@@ -328,7 +328,7 @@ static void drop_unconnected(search *s) {
 /* Whether a call can be moved before the chain, and before the calls that are moved after it. */
 static bool goes_first(const search *s, int64_t index) {
     for (int64_t i = 0; i < s->count; i++)
-        if (!exchangeable_with(s, index, &s->members[i].step, 1)) return false;
+        if (!exchangeable_with(s, index, &s->members[i].instr, 1)) return false;
     return exchangeable_with(s, index, s->after, s->after_count);
 }
 
@@ -336,9 +336,9 @@ static void find_members(search *s, const int64_t *list, int64_t count) {
     s->count = s->before_count = s->after_count = 0;
     if (!join(s, list[0])) return;
     for (int64_t i = 1; i < count && s->before_count < MOST_BETWEEN && s->after_count < MOST_BETWEEN; i++) {
-        const nr_step *step = &s->program->steps[list[i]];
-        if (step->dead || s->taken[list[i]] || join(s, list[i])) continue;
-        if (!s->reorders || nr_has_effects(&step->call)) break; /* no later call may go before it */
+        const nr_instr *instr = &s->program->instrs[list[i]];
+        if (instr->dead || s->taken[list[i]] || join(s, list[i])) continue;
+        if (!s->reorders || nr_has_effects(&instr->call)) break; /* no later call may go before it */
         if (goes_first(s, list[i]))
             s->before[s->before_count++] = list[i];
         else
@@ -352,26 +352,26 @@ static void find_members(search *s, const int64_t *list, int64_t count) {
 static void count_uses(const nr_program *program, int64_t *uses_of) {
     memset(uses_of, 0, (size_t)program->block_count * sizeof *uses_of);
     for (int64_t i = 0; i < program->count; i++) {
-        const nr_step *step = &program->steps[i];
-        for (int64_t u = step->first_use; u < step->first_use + step->uses && !step->dead; u++)
+        const nr_instr *instr = &program->instrs[i];
+        for (int64_t u = instr->first_use; u < instr->first_use + instr->uses && !instr->dead; u++)
             uses_of[program->uses[u].home]++;
     }
 }
 
 typedef struct order {
-    nr_step *steps;
+    nr_instr *instrs;
     int64_t count;
 } order;
 
 static void put(search *s, order *to, int64_t index, nr_chain *chain, bool follows) {
     s->taken[index] = true;
-    to->steps[to->count] = s->program->steps[index];
-    to->steps[to->count].chain = chain;
-    to->steps[to->count++].follows = follows;
+    to->instrs[to->count] = s->program->instrs[index];
+    to->instrs[to->count].chain = chain;
+    to->instrs[to->count++].follows = follows;
 }
 
-/* Appends the steps of a list to the new order, chain by chain. */
-static void order_steps(search *s, const int64_t *list, int64_t count, order *to) {
+/* Appends the instructions of a list to the new order, chain by chain. */
+static void order_instrs(search *s, const int64_t *list, int64_t count, order *to) {
     for (int64_t i = 0; i < count; i++) {
         if (s->taken[list[i]]) continue;
         find_members(s, list + i, count - i);
@@ -384,10 +384,10 @@ static void order_steps(search *s, const int64_t *list, int64_t count, order *to
         const int64_t before_count = s->before_count;
         memcpy(before, s->before, sizeof before);
         for (int64_t k = 0; k < chain->count; k++) {
-            members[k] = s->members[k].step;
+            members[k] = s->members[k].instr;
             s->taken[members[k]] = true;
         }
-        order_steps(s, before, before_count, to); /* may form chains of their own */
+        order_instrs(s, before, before_count, to); /* may form chains of their own */
         for (int64_t k = 0; k < chain->count; k++) put(s, to, members[k], k ? NULL : chain, k > 0);
     }
 }
@@ -399,40 +399,40 @@ void nr_program_fuse(nr_program *program, bool reorders) {
     bool *taken = nr_malloc((size_t)program->count * sizeof *taken);
     int64_t *uses_of = nr_malloc((size_t)(program->block_count + 1) * sizeof *uses_of);
     int64_t *list = nr_malloc((size_t)program->count * sizeof *list);
-    order to = {.steps = nr_malloc((size_t)program->count * sizeof *to.steps)};
-    if (s && taken && uses_of && list && to.steps) { /* otherwise, for lack of memory, the calls run one by one */
+    order to = {.instrs = nr_malloc((size_t)program->count * sizeof *to.instrs)};
+    if (s && taken && uses_of && list && to.instrs) { /* otherwise, for lack of memory, the calls run one by one */
         memset(taken, 0, (size_t)program->count * sizeof *taken);
         count_uses(program, uses_of);
         *s = (search){program, runner, .reorders = reorders, .taken = taken, .uses_of = uses_of};
         for (int64_t i = 0; i < program->count; i++) list[i] = i;
-        order_steps(s, list, program->split, &to); /* no call moves from one part to the other */
-        order_steps(s, list + program->split, program->count - program->split, &to);
-        memcpy(program->steps, to.steps, (size_t)program->count * sizeof *to.steps);
+        order_instrs(s, list, program->split, &to); /* no call moves from one part to the other */
+        order_instrs(s, list + program->split, program->count - program->split, &to);
+        memcpy(program->instrs, to.instrs, (size_t)program->count * sizeof *to.instrs);
         for (int64_t i = 0; i < program->count; i++) {
-            nr_chain *chain = program->steps[i].chain;
-            for (int64_t k = 0; chain && k < chain->count; k++) chain->links[k].call = &program->steps[i + k].call;
+            nr_chain *chain = program->instrs[i].chain;
+            for (int64_t k = 0; chain && k < chain->count; k++) chain->links[k].call = &program->instrs[i + k].call;
         }
     }
     nr_free(s);
     nr_free(taken);
     nr_free(uses_of);
     nr_free(list);
-    nr_free(to.steps);
+    nr_free(to.instrs);
 }
 
 void nr_program_unfuse(nr_program *program) {
     for (int64_t i = 0; i < program->block_count; i++) program->blocks[i].in_buffer = false;
     for (int64_t i = 0; i < program->count;) {
-        nr_step *step = &program->steps[i], *home = &program->steps[step->number];
-        nr_free(step->chain);
-        step->chain = NULL;
-        step->follows = false;
-        if (step == home) {
+        nr_instr *instr = &program->instrs[i], *home = &program->instrs[instr->number];
+        nr_free(instr->chain);
+        instr->chain = NULL;
+        instr->follows = false;
+        if (instr == home) {
             i++;
             continue;
         }
-        const nr_step other = *home;
-        *home = *step;
-        *step = other;
+        const nr_instr other = *home;
+        *home = *instr;
+        *instr = other;
     }
 }

@@ -20,7 +20,7 @@ typedef struct access {
 } access;
 
 typedef struct member {
-    int64_t step, group; /* members of a group share memory */
+    int64_t instr, group; /* members of a group share memory */
     nr_chain_role role;
     int32_t operands;
     access operand[NR_MAX_OPERANDS];
@@ -30,7 +30,7 @@ typedef struct search {
     const nr_program *program;
     const nr_chain_runner *runner;
     bool reorders;
-    bool *taken;         /* steps that belong to a chain */
+    bool *taken;         /* instructions that belong to a chain */
     int64_t *uses_of;    /* for each block: how many calls that are not dead use it */
     int32_t ndim, inner; /* the loops of the chain; inner: those that form a row. 0: no call needs whole rows */
     int64_t size[NORCH_MAX_DIMS];

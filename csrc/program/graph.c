@@ -26,9 +26,9 @@
 /* ---- segments ------------------------------------------------------------------------------------------- */
 
 /* Whether a call reads a scalar again in each run: one in a tensor, as Python numbers are constants. */
-static bool reads_number(const nr_program *program, const nr_step *step) {
-    const nr_plan *plan = step->call.plan;
-    for (int64_t u = step->first_use; u < step->first_use + step->uses && step->call.load; u++) {
+static bool reads_number(const nr_program *program, const nr_instr *instr) {
+    const nr_plan *plan = instr->call.plan;
+    for (int64_t u = instr->first_use; u < instr->first_use + instr->uses && instr->call.load; u++) {
         const nr_use *use = &program->uses[u];
         const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
         if (block && (block->kind == NR_CONSTANT || block->is_number)) continue;
@@ -39,19 +39,19 @@ static bool reads_number(const nr_program *program, const nr_step *step) {
 }
 
 /* The field for the address of the slot in the plan of a call; NULL: it can have no slot. */
-static const void **slot_of(const nr_step *step) {
-    void *plan = (void *)(uintptr_t)step->call.plan;
-    if (step->call.family == NR_RANDOM) return &((nr_random_plan *)plan)->slot;
-    return step->call.family == NR_OPTIM ? &((nr_optim_plan *)plan)->slot : NULL;
+static const void **slot_of(const nr_instr *instr) {
+    void *plan = (void *)(uintptr_t)instr->call.plan;
+    if (instr->call.family == NR_RANDOM) return &((nr_random_plan *)plan)->slot;
+    return instr->call.family == NR_OPTIM ? &((nr_optim_plan *)plan)->slot : NULL;
 }
 
 /* Whether a call has the same launches in each run, and never waits for the device. */
-static bool is_fixed(const nr_program *program, const nr_step *step) {
-    if (step->dead) return true;
-    const nr_call *call = &step->call;
-    if (call->backend != program->backend || reads_number(program, step)) return false;
-    if (!nr_is_launch_only(call) && !(slot_of(step) && *slot_of(step))) return false;
-    for (int64_t u = step->first_use; u < step->first_use + step->uses; u++)
+static bool is_fixed(const nr_program *program, const nr_instr *instr) {
+    if (instr->dead) return true;
+    const nr_call *call = &instr->call;
+    if (call->backend != program->backend || reads_number(program, instr)) return false;
+    if (!nr_is_launch_only(call) && !(slot_of(instr) && *slot_of(instr))) return false;
+    for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++)
         if (program->uses[u].block < 0 && !program->arguments[-1 - program->uses[u].block].copied) return false;
     return true;
 }
@@ -61,11 +61,11 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments, in
     int64_t count = 0, first = 0, calls = 0;
     *launches = 0;
     for (int64_t i = 0, end; i <= program->count; i = end) {
-        end = i < program->count && program->steps[i].chain ? i + program->steps[i].chain->count : i + 1;
+        end = i < program->count && program->instrs[i].chain ? i + program->instrs[i].chain->count : i + 1;
         bool fixed = i < program->count;
-        for (int64_t k = i; k < end && fixed; k++) fixed = is_fixed(program, &program->steps[k]);
+        for (int64_t k = i; k < end && fixed; k++) fixed = is_fixed(program, &program->instrs[k]);
         if (fixed && i != program->split) {
-            calls += !program->steps[i].dead;
+            calls += !program->instrs[i].dead;
             continue;
         }
         *launches += (calls >= SHORTEST ? 1 : calls) + (i < program->count && !fixed);
@@ -74,7 +74,7 @@ static int64_t find_segments(const nr_program *program, nr_segment *segments, in
             count++;
         }
         first = fixed ? i : end;
-        calls = fixed && !program->steps[i].dead;
+        calls = fixed && !program->instrs[i].dead;
     }
     return count;
 }
@@ -89,8 +89,8 @@ static void mark_copied(nr_program *program, bool wanted) {
         int32_t home = -1;
         one->copied = false;
         for (int64_t i = 0; i < program->count && wanted; i++) {
-            const nr_step *step = &program->steps[i];
-            for (int64_t u = step->first_use; u < step->first_use + step->uses && !step->dead; u++) {
+            const nr_instr *instr = &program->instrs[i];
+            for (int64_t u = instr->first_use; u < instr->first_use + instr->uses && !instr->dead; u++) {
                 if (program->uses[u].block != -1 - a) continue;
                 one->read[i >= program->split] = true;
                 home = program->uses[u].home;
@@ -108,15 +108,15 @@ static void mark_copied(nr_program *program, bool wanted) {
 static int64_t mark_slots(nr_program *program, bool wanted) {
     int64_t end = NR_ALIGNMENT;
     for (int64_t i = 0; i < program->count; i++)
-        wanted &= program->steps[i].call.family != NR_RANDOM || program->steps[i].call.backend == program->backend;
+        wanted &= program->instrs[i].call.family != NR_RANDOM || program->instrs[i].call.backend == program->backend;
     for (int64_t i = 0; i < program->count; i++) {
-        const nr_step *step = &program->steps[i];
-        const void **slot = slot_of(step);
+        const nr_instr *instr = &program->instrs[i];
+        const void **slot = slot_of(instr);
         if (!slot) continue;
         *slot = NULL;
-        if (!wanted || step->dead || step->call.backend != program->backend) continue;
+        if (!wanted || instr->dead || instr->call.backend != program->backend) continue;
         *slot = (const void *)(uintptr_t)end;
-        end += (program->backend->device->slot(&step->call, NULL) + NR_ALIGNMENT - 1) / NR_ALIGNMENT * NR_ALIGNMENT;
+        end += (program->backend->device->slot(&instr->call, NULL) + NR_ALIGNMENT - 1) / NR_ALIGNMENT * NR_ALIGNMENT;
     }
     return end;
 }
@@ -142,7 +142,7 @@ static int32_t place(nr_program *program, int64_t slots) {
         if (one->copied) *use->at = (char *)one->copy->data + use->offset;
     }
     for (int64_t i = 0; i < program->count && program->slots; i++) {
-        const void **slot = slot_of(&program->steps[i]);
+        const void **slot = slot_of(&program->instrs[i]);
         if (slot && *slot) *slot = (char *)program->slots->data + (uintptr_t)*slot;
     }
     return NORCH_OK;
@@ -190,8 +190,8 @@ int32_t nr_program_feed(const nr_program *program) {
     }
     int64_t first = 0, end = 0; /* of the slots of this part, which are contiguous */
     for (int64_t i = program->from; i < program->to && program->slots; i++) {
-        const nr_call *call = &program->steps[i].call;
-        const void **slot = slot_of(&program->steps[i]);
+        const nr_call *call = &program->instrs[i].call;
+        const void **slot = slot_of(&program->instrs[i]);
         if (!slot || !*slot) continue;
         const int64_t at = (const char *)*slot - (const char *)program->slots->data;
         if (call->family == NR_RANDOM) nr_program_draw(call);
@@ -210,7 +210,7 @@ static int32_t capture_segment(const nr_program *program, nr_segment *segment) {
     NR_TRY(backend->device->graph(backend, NR_GRAPH_BEGIN, &segment->graph));
     int32_t status = NORCH_OK;
     for (int64_t i = segment->first; i < segment->end && status == NORCH_OK; i++)
-        status = nr_program_run_step(&program->steps[i]);
+        status = nr_program_run_instr(&program->instrs[i]);
     const int32_t ended = backend->device->graph(backend, NR_GRAPH_END, &segment->graph);
     if (status == NORCH_OK) return ended;
     if (segment->graph) backend->device->graph(backend, NR_GRAPH_FREE, &segment->graph); /* it lacks calls */

@@ -8,53 +8,54 @@
 
 /* ---- the result --------------------------------------------------------------------------------------- */
 
-static void list_use(nr_program *program, nr_step *step, nr_use use) {
+static void list_use(nr_program *program, nr_instr *instr, nr_use use) {
     program->uses[program->use_count++] = use;
-    step->uses++;
+    instr->uses++;
 }
 
-static void list_image(lowering *l, nr_step *step, const nr_image *image, int64_t first, bool written) {
+static void list_image(lowering *l, nr_instr *instr, const nr_image *image, int64_t first, bool written) {
     const int32_t block = (int32_t)(first + (image - l->images));
-    list_use(l->program, step, (nr_use){(void **)(uintptr_t)&image->data, 0, block, block, written});
+    list_use(l->program, instr, (nr_use){(void **)(uintptr_t)&image->data, 0, block, block, written});
 }
 
 /* The memory, other than images, that a call reads. from is the call as it was recorded. */
-static void list_reads(lowering *l, nr_step *step, const nr_step *from, const nr_use *old) {
+static void list_reads(lowering *l, nr_instr *instr, const nr_instr *from, const nr_use *old) {
     for (int64_t u = from->first_use; u < from->first_use + from->uses; u++) {
         const value *v = l->of_use[u] < 0 ? NULL : &l->values[l->of_use[u]];
-        if (!old[u].written && (!v || !v->held_by_layer || v->stored || v->outside)) list_use(l->program, step, old[u]);
+        if (!old[u].written && (!v || !v->held_by_layer || v->stored || v->outside))
+            list_use(l->program, instr, old[u]);
     }
 }
 
 /* The uses of call s in its present form. */
-static void list_uses(lowering *l, int64_t s, const nr_step *recorded, const nr_use *old, int64_t first) {
-    nr_step *step = &l->program->steps[s];
-    const nr_lowered *lowered = step->lowered;
-    step->first_use = l->program->use_count;
-    step->uses = 0;
+static void list_uses(lowering *l, int64_t s, const nr_instr *recorded, const nr_use *old, int64_t first) {
+    nr_instr *instr = &l->program->instrs[s];
+    const nr_lowered *lowered = instr->lowered;
+    instr->first_use = l->program->use_count;
+    instr->uses = 0;
     if (lowered) {
         const nr_layer *layer = &lowered->layer;
-        list_reads(l, step, &recorded[s], old);
-        for (int32_t i = 0; i < layer->loads; i++) list_image(l, step, layer->load[i].image, first, true);
-        if (layer->x) list_image(l, step, layer->x, first, false);
+        list_reads(l, instr, &recorded[s], old);
+        for (int32_t i = 0; i < layer->loads; i++) list_image(l, instr, layer->load[i].image, first, true);
+        if (layer->x) list_image(l, instr, layer->x, first, false);
         for (int32_t i = 0; i < layer->stages; i++) {
-            list_reads(l, step, &recorded[lowered->stage_step[i]], old);
+            list_reads(l, instr, &recorded[lowered->stage_instr[i]], old);
             for (int o = 1; o < NR_MAX_OPERANDS; o++)
-                if (layer->stage[i].image[o]) list_image(l, step, layer->stage[i].image[o], first, false);
+                if (layer->stage[i].image[o]) list_image(l, instr, layer->stage[i].image[o], first, false);
         }
-        list_image(l, step, layer->y, first, true);
-    } else if (!step->folded) {
+        list_image(l, instr, layer->y, first, true);
+    } else if (!instr->folded) {
         for (int64_t u = recorded[s].first_use; u < recorded[s].first_use + recorded[s].uses; u++)
-            list_use(l->program, step, old[u]);
+            list_use(l->program, instr, old[u]);
     }
-    for (int64_t u = recorded[s].first_use; u < recorded[s].first_use + recorded[s].uses && (lowered || step->folded);
+    for (int64_t u = recorded[s].first_use; u < recorded[s].first_use + recorded[s].uses && (lowered || instr->folded);
          u++) {
         const value *v = l->of_use[u] < 0 ? NULL : &l->values[l->of_use[u]];
         if (!old[u].written || !v || v->writer != s || v->image < 0 || !(v->stored || v->outside)) continue;
-        step->stored = &l->images[v->image];
-        step->planes = old[u].at;
-        list_image(l, step, step->stored, first, false);
-        list_use(l->program, step, old[u]);
+        instr->stored = &l->images[v->image];
+        instr->planes = old[u].at;
+        list_image(l, instr, instr->stored, first, false);
+        list_use(l->program, instr, old[u]);
     }
 }
 
@@ -63,9 +64,9 @@ bool nr_layers_list(lowering *l) {
     const int64_t first = program->block_count;
     int64_t most = program->use_count;
     for (int64_t s = 0; s < program->count; s++)
-        if (program->steps[s].lowered || program->steps[s].folded)
-            most += NR_LAYER_LOADS + 2 + NR_LAYER_STAGES * NR_MAX_OPERANDS + program->steps[s].uses;
-    nr_step *recorded = nr_malloc((size_t)program->count * sizeof *recorded);
+        if (program->instrs[s].lowered || program->instrs[s].folded)
+            most += NR_LAYER_LOADS + 2 + NR_LAYER_STAGES * NR_MAX_OPERANDS + program->instrs[s].uses;
+    nr_instr *recorded = nr_malloc((size_t)program->count * sizeof *recorded);
     nr_use *old = program->uses, *uses = nr_malloc((size_t)(2 * most) * sizeof *uses);
     bool allocated = recorded && uses;
     for (int64_t i = 0; i < l->image_count && allocated; i++) {
@@ -86,7 +87,7 @@ bool nr_layers_list(lowering *l) {
         nr_free(uses);
         return false;
     }
-    memcpy(recorded, program->steps, (size_t)program->count * sizeof *recorded);
+    memcpy(recorded, program->instrs, (size_t)program->count * sizeof *recorded);
     program->uses = uses;
     program->use_count = 0;
     program->use_capacity = 2 * most;
@@ -105,8 +106,8 @@ void nr_lowered_free(nr_lowered *lowered) {
 }
 
 int32_t nr_run_lowered(const nr_call *call) {
-    const nr_step *step = (const nr_step *)call;
-    nr_lowered *lowered = step->lowered;
+    const nr_instr *instr = (const nr_instr *)call;
+    nr_lowered *lowered = instr->lowered;
     if (lowered) {
         nr_layer *layer = &lowered->layer;
         if (call->family == NR_MATMUL && !nr_packed_is_settled(lowered->packed))
@@ -116,6 +117,6 @@ int32_t nr_run_lowered(const nr_call *call) {
         NR_TRY(call->backend->layers->run(layer));
         layer->backwards = !layer->backwards;
     }
-    if (step->stored) call->backend->layers->store(step->stored, *step->planes);
+    if (instr->stored) call->backend->layers->store(instr->stored, *instr->planes);
     return NORCH_OK;
 }

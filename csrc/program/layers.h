@@ -8,9 +8,9 @@
 
 struct nr_lowered {
     nr_layer layer;
-    nr_packed *packed;                   /* the weight of a convolution; or NULL */
-    bool joined;                         /* reads an image of another layer, or another one reads its */
-    int64_t stage_step[NR_LAYER_STAGES]; /* the calls that were folded into it */
+    nr_packed *packed;                    /* the weight of a convolution; or NULL */
+    bool joined;                          /* reads an image of another layer, or another one reads its */
+    int64_t stage_instr[NR_LAYER_STAGES]; /* the calls that were folded into it */
 };
 
 void nr_lowered_free(nr_lowered *lowered);

@@ -43,8 +43,8 @@ static bool is_computed(const nr_program *program, const nr_use *use) {
 }
 
 /* Whether a call writes the whole block, so that nothing of its earlier value remains. */
-static bool overwrites(const nr_program *program, const nr_step *step, const nr_use *use) {
-    return use->offset == 0 && nr_plan_dense_bytes(&step->call) == (int64_t)program->blocks[use->block].bytes;
+static bool overwrites(const nr_program *program, const nr_instr *instr, const nr_use *use) {
+    return use->offset == 0 && nr_plan_dense_bytes(&instr->call) == (int64_t)program->blocks[use->block].bytes;
 }
 
 /* The values that calls read and write. */
@@ -54,16 +54,16 @@ static bool find_values(lowering *l) {
     if (!current) return false;
     for (int64_t b = 0; b < program->block_count; b++) current[b] = -1;
     for (int64_t s = 0; s < program->count; s++) {
-        const nr_step *step = &program->steps[s];
+        const nr_instr *instr = &program->instrs[s];
         for (int pass = 0; pass < 2; pass++)
-            for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+            for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
                 const nr_use *use = &program->uses[u];
                 if (use->written != pass) continue;
                 l->of_use[u] = -1;
-                if (step->dead || !is_computed(program, use)) continue;
+                if (instr->dead || !is_computed(program, use)) continue;
                 int32_t *at = &current[use->block];
                 if (*at < 0 || (use->written && l->values[*at].writer != s)) {
-                    if (*at >= 0 && !overwrites(program, step, use)) l->values[*at].readers++;
+                    if (*at >= 0 && !overwrites(program, instr, use)) l->values[*at].readers++;
                     l->values[l->value_count] =
                         (value){use->block, use->written ? s : -1, .before = *at, .image = -1, .layer = -1};
                     *at = (int32_t)l->value_count++;
@@ -71,7 +71,8 @@ static bool find_values(lowering *l) {
                 l->of_use[u] = *at;
                 if (use->written) continue;
                 bool again = false;
-                for (int64_t w = step->first_use; w < u; w++) again |= !program->uses[w].written && l->of_use[w] == *at;
+                for (int64_t w = instr->first_use; w < u; w++)
+                    again |= !program->uses[w].written && l->of_use[w] == *at;
                 l->values[*at].readers += !again;
             }
     }
@@ -82,8 +83,8 @@ static bool find_values(lowering *l) {
     return true;
 }
 
-static int64_t use_of(const lowering *l, const nr_step *step, const void *field) {
-    for (int64_t u = step->first_use; u < step->first_use + step->uses; u++)
+static int64_t use_of(const lowering *l, const nr_instr *instr, const void *field) {
+    for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++)
         if (l->program->uses[u].at == field) return u;
     return -1;
 }
@@ -146,13 +147,13 @@ static nr_lowered *new_layer(lowering *l, int64_t s) {
     l->failed |= !lowered;
     if (!lowered) return NULL;
     memset(lowered, 0, sizeof *lowered);
-    lowered->layer.call = l->program->steps[s].call;
+    lowered->layer.call = l->program->instrs[s].call;
     return lowered;
 }
 
 /* Records that `out` is the result of a layer that begins with call s. */
 static void begin(lowering *l, int64_t s, nr_lowered *lowered, value *out, int32_t image) {
-    l->program->steps[s].lowered = lowered;
+    l->program->instrs[s].lowered = lowered;
     lowered->layer.y = &l->images[image];
     out->image = image;
     out->ready = out->layer = s;
@@ -163,11 +164,11 @@ static void begin(lowering *l, int64_t s, nr_lowered *lowered, value *out, int32
 static void join(lowering *l, nr_lowered *lowered, const value *v) {
     if (!v->held_by_layer) return;
     lowered->joined = true;
-    if (l->program->steps[v->ready].lowered) l->program->steps[v->ready].lowered->joined = true;
+    if (l->program->instrs[v->ready].lowered) l->program->instrs[v->ready].lowered->joined = true;
 }
 
-static bool is_float(const nr_step *step) {
-    return step->call.dtype == NORCH_FLOAT32 && step->call.backend->device_type == NORCH_CPU;
+static bool is_float(const nr_instr *instr) {
+    return instr->call.dtype == NORCH_FLOAT32 && instr->call.backend->device_type == NORCH_CPU;
 }
 
 /* Whether a call computes a weight of integers. */
@@ -175,26 +176,26 @@ static bool is_weight(const nr_call *call) { return call->family == NR_QUANTIZED
 
 /* The call that computes the weight of integers from before the recording, and their storages; or NULL. */
 static const nr_call *find_quantized(const lowering *l, const value *weight, norch_storage *storage[2]) {
-    const nr_step *step = weight && weight->writer >= 0 ? &l->program->steps[weight->writer] : NULL;
-    if (!step || !is_weight(&step->call)) return NULL;
-    const nr_quantized_plan *p = step->call.plan;
-    storage[0] = nr_storage_read(l->program, step, &p->weight);
-    storage[1] = nr_storage_read(l->program, step, &p->scale);
-    return storage[0] && storage[1] ? &step->call : NULL;
+    const nr_instr *instr = weight && weight->writer >= 0 ? &l->program->instrs[weight->writer] : NULL;
+    if (!instr || !is_weight(&instr->call)) return NULL;
+    const nr_quantized_plan *p = instr->call.plan;
+    storage[0] = nr_storage_read(l->program, instr, &p->weight);
+    storage[1] = nr_storage_read(l->program, instr, &p->scale);
+    return storage[0] && storage[1] ? &instr->call : NULL;
 }
 
 static bool lower_conv(lowering *l, int64_t s) {
-    nr_step *step = &l->program->steps[s];
-    const nr_conv_plan *p = step->call.plan;
+    nr_instr *instr = &l->program->instrs[s];
+    const nr_conv_plan *p = instr->call.plan;
     bool from_planes;
-    if (step->call.op != NR_CONV_FORWARD || l->alone[s] || !is_float(step) ||
-        !l->runner->takes(&step->call, &from_planes))
+    if (instr->call.op != NR_CONV_FORWARD || l->alone[s] || !is_float(instr) ||
+        !l->runner->takes(&instr->call, &from_planes))
         return false;
-    const int64_t xu = use_of(l, step, &p->x), wu = use_of(l, step, &p->weight), yu = use_of(l, step, &p->y);
+    const int64_t xu = use_of(l, instr, &p->x), wu = use_of(l, instr, &p->weight), yu = use_of(l, instr, &p->y);
     const nr_image like = {.batch = p->batch, .channels = p->groups * p->in, .size = {p->size[0], p->size[1]}};
     value *x = whole(l, xu, planes_bytes(&like));
     value *weight = whole(l, wu, p->groups * p->out * p->in * p->kernel[0] * p->kernel[1] * (int64_t)sizeof(float));
-    norch_storage *storage[2] = {nr_storage_read(l->program, step, &p->weight)};
+    norch_storage *storage[2] = {nr_storage_read(l->program, instr, &p->weight)};
     const nr_call *quantized = storage[0] ? NULL : find_quantized(l, weight, storage);
     value *y = whole(l, yu, p->batch * p->groups * p->out * p->result[0] * p->result[1] * (int64_t)sizeof(float));
     if (!y || !(storage[0] || quantized) || (x && x == y)) return false;
@@ -206,7 +207,7 @@ static bool lower_conv(lowering *l, int64_t s) {
     if (has_image) join(l, lowered, x);
     if (!has_image && !from_planes) image = load(l, s, lowered, xu, &like);
     if (image < 0) need_planes(l, xu);
-    if (!(lowered->packed = nr_packed_share(storage, &step->call, quantized))) {
+    if (!(lowered->packed = nr_packed_share(storage, &instr->call, quantized))) {
         l->failed = true;
         nr_free(lowered);
         return false;
@@ -217,19 +218,19 @@ static bool lower_conv(lowering *l, int64_t s) {
         lowered->layer.x = seen;
     }
     if (quantized) weight->held_by_layer = true;
-    if (p->bias) need_planes(l, use_of(l, step, &p->bias));
+    if (p->bias) need_planes(l, use_of(l, instr, &p->bias));
     begin(l, s, lowered, y, add_image(l, p->batch, p->groups * p->out, p->result));
     return true;
 }
 
 static bool lower_pool(lowering *l, int64_t s) {
-    nr_step *step = &l->program->steps[s];
-    const nr_pool_plan *p = step->call.plan;
-    if (step->call.op != NR_POOL_MAX || !is_float(step) || p->stride[1] == 0) return false;
+    nr_instr *instr = &l->program->instrs[s];
+    const nr_pool_plan *p = instr->call.plan;
+    if (instr->call.op != NR_POOL_MAX || !is_float(instr) || p->stride[1] == 0) return false;
     const int64_t area = p->planes * p->size[0] * p->size[1], result = p->planes * p->result[0] * p->result[1];
-    value *x = whole(l, use_of(l, step, &p->x), area * (int64_t)sizeof(float));
-    value *y = whole(l, use_of(l, step, &p->y), result * (int64_t)sizeof(float));
-    const int64_t iu = use_of(l, step, &p->index);
+    value *x = whole(l, use_of(l, instr, &p->x), area * (int64_t)sizeof(float));
+    value *y = whole(l, use_of(l, instr, &p->y), result * (int64_t)sizeof(float));
+    const int64_t iu = use_of(l, instr, &p->index);
     const value *index = iu < 0 || l->of_use[iu] < 0 ? NULL : &l->values[l->of_use[iu]];
     if (!x || !y || x == y || x->image < 0 || !index || index->readers || index->outside) return false;
     const nr_image *seen = &l->images[x->image];
@@ -258,20 +259,20 @@ typedef struct operands {
     nr_image like;
 } operands;
 
-static bool read_batch_norm(const lowering *l, const nr_step *step, operands *o) {
-    const nr_batch_norm_plan *p = step->call.plan;
-    if (step->call.op != NR_BATCH_NORM_EVALUATION) return false;
+static bool read_batch_norm(const lowering *l, const nr_instr *instr, operands *o) {
+    const nr_batch_norm_plan *p = instr->call.plan;
+    if (instr->call.op != NR_BATCH_NORM_EVALUATION) return false;
     const int64_t bytes = p->batch * p->channels * p->inner * (int64_t)sizeof(float);
     o->count = 2;
-    o->use[1] = use_of(l, step, &p->x);
+    o->use[1] = use_of(l, instr, &p->x);
     o->kind[1] = NR_STAGE_IMAGE;
     o->value[1] = whole(l, o->use[1], bytes);
-    o->out = whole(l, use_of(l, step, &p->out), bytes);
+    o->out = whole(l, use_of(l, instr, &p->out), bytes);
     if (!o->out || !o->value[1] || o->value[1]->image < 0) return false;
     o->like = l->images[o->value[1]->image];
     const void *const fields[] = {&p->weight, &p->bias, &p->mean, &p->variance};
     for (int i = 0; i < 4; i++) {
-        const int64_t u = use_of(l, step, fields[i]);
+        const int64_t u = use_of(l, instr, fields[i]);
         if (u >= 0 && l->of_use[u] >= 0) return false; /* computed in the program */
     }
     return o->like.batch == p->batch && o->like.channels == p->channels &&
@@ -291,17 +292,17 @@ static bool is_channels(const nr_plan *plan, int o, const nr_image *like) {
            plan->stride[o][1] == sizeof(float);
 }
 
-static bool read_pointwise(const lowering *l, const nr_step *step, operands *o) {
-    const nr_plan *plan = step->call.plan;
-    const nr_op_row *row = &nr_ops[step->call.op];
-    if (row->form == NR_CHOICE || row->result > NR_FLOAT || step->call.load || !step->call.kernel) return false;
+static bool read_pointwise(const lowering *l, const nr_instr *instr, operands *o) {
+    const nr_plan *plan = instr->call.plan;
+    const nr_op_row *row = &nr_ops[instr->call.op];
+    if (row->form == NR_CHOICE || row->result > NR_FLOAT || instr->call.load || !instr->call.kernel) return false;
     const int64_t bytes = plan->numel * (int64_t)sizeof(float);
     bool found = false;
     o->count = plan->operands;
-    o->out = is_dense(plan, 0) ? whole(l, use_of(l, step, &plan->data[0]), bytes) : NULL;
+    o->out = is_dense(plan, 0) ? whole(l, use_of(l, instr, &plan->data[0]), bytes) : NULL;
     if (!o->out) return false;
     for (int i = 1; i < o->count; i++) {
-        o->use[i] = nr_in_plan(plan, i) ? -1 : use_of(l, step, &plan->data[i]);
+        o->use[i] = nr_in_plan(plan, i) ? -1 : use_of(l, instr, &plan->data[i]);
         o->kind[i] = o->use[i] < 0 ? NR_STAGE_NUMBER : NR_STAGE_IMAGE;
         o->value[i] = is_dense(plan, i) ? whole(l, o->use[i], bytes) : NULL;
         if (found || !o->value[i] || o->value[i]->image < 0) continue;
@@ -344,7 +345,7 @@ static value *layer_to_join(const lowering *l, const operands *o) {
     for (int i = 1; i < o->count; i++) {
         value *v = o->kind[i] == NR_STAGE_IMAGE ? o->value[i] : NULL;
         if (!v || v->layer < 0 || v->readers != 1 || v->outside || !has_image(l, o, i)) continue;
-        const nr_lowered *lowered = l->program->steps[v->layer].lowered;
+        const nr_lowered *lowered = l->program->instrs[v->layer].lowered;
         if (lowered->layer.stages == NR_LAYER_STAGES || lowered->layer.loads + to_load(l, o) > NR_LAYER_LOADS) continue;
         if (all_ready(l, o, v, v->layer) && (!best || v->layer > best->layer)) best = v;
     }
@@ -353,7 +354,7 @@ static value *layer_to_join(const lowering *l, const operands *o) {
 
 static void add_stage(lowering *l, int64_t s, nr_lowered *lowered, const operands *o, const value *self, int64_t root) {
     nr_stage *stage = &lowered->layer.stage[lowered->layer.stages];
-    stage->call = l->program->steps[s].call;
+    stage->call = l->program->instrs[s].call;
     for (int i = 1; i < o->count; i++) {
         stage->operand[i] = o->kind[i];
         if (o->kind[i] == NR_STAGE_CHANNELS) need_planes(l, o->use[i]);
@@ -366,13 +367,13 @@ static void add_stage(lowering *l, int64_t s, nr_lowered *lowered, const operand
         const int32_t image = has_image(l, o, i) ? o->value[i]->image : load(l, root, lowered, o->use[i], &o->like);
         stage->image[i] = &l->images[image];
     }
-    lowered->stage_step[lowered->layer.stages++] = s;
+    lowered->stage_instr[lowered->layer.stages++] = s;
 }
 
 /* Makes a call part of the layer of `self`, whose image becomes that of its result. */
-static void fold(nr_step *step, int64_t root, value *self, value *out) {
-    step->folded = true;
-    step->root = root;
+static void fold(nr_instr *instr, int64_t root, value *self, value *out) {
+    instr->folded = true;
+    instr->root = root;
     out->image = self->image;
     out->ready = out->layer = root;
     out->held_by_layer = true;
@@ -381,36 +382,36 @@ static void fold(nr_step *step, int64_t root, value *self, value *out) {
 
 /* A copy of an image is the image. */
 static bool lower_copy(lowering *l, int64_t s) {
-    nr_step *step = &l->program->steps[s];
-    const nr_plan *plan = step->call.plan;
+    nr_instr *instr = &l->program->instrs[s];
+    const nr_plan *plan = instr->call.plan;
     const int64_t bytes = plan->numel * (int64_t)sizeof(float);
-    if (!is_float(step) || step->call.from_dtype != NORCH_FLOAT32 || !is_dense(plan, 0) || !is_dense(plan, 1))
+    if (!is_float(instr) || instr->call.from_dtype != NORCH_FLOAT32 || !is_dense(plan, 0) || !is_dense(plan, 1))
         return false;
-    value *from = whole(l, use_of(l, step, &plan->data[1]), bytes);
-    value *to = whole(l, use_of(l, step, &plan->data[0]), bytes);
+    value *from = whole(l, use_of(l, instr, &plan->data[1]), bytes);
+    value *to = whole(l, use_of(l, instr, &plan->data[0]), bytes);
     if (!from || !to || from->image < 0 || from == to) return false;
     if (from->layer >= 0 && from->readers == 1 && !from->outside) {
-        fold(step, from->layer, from, to);
+        fold(instr, from->layer, from, to);
         return true;
     }
-    step->folded = to->held_by_layer = true;
-    step->root = from->held_by_layer ? from->ready : s;
+    instr->folded = to->held_by_layer = true;
+    instr->root = from->held_by_layer ? from->ready : s;
     to->image = from->image;
     to->ready = from->ready;
     return true;
 }
 
 static bool lower_stage(lowering *l, int64_t s) {
-    nr_step *step = &l->program->steps[s];
+    nr_instr *instr = &l->program->instrs[s];
     operands o = {0};
-    if (!is_float(step)) return false;
-    if (!(step->call.family == NR_BATCH_NORM ? read_batch_norm(l, step, &o) : read_pointwise(l, step, &o)))
+    if (!is_float(instr)) return false;
+    if (!(instr->call.family == NR_BATCH_NORM ? read_batch_norm(l, instr, &o) : read_pointwise(l, instr, &o)))
         return false;
     value *self = layer_to_join(l, &o);
     if (self) {
         const int64_t root = self->layer;
-        add_stage(l, s, l->program->steps[root].lowered, &o, self, root);
-        fold(step, root, self, o.out);
+        add_stage(l, s, l->program->instrs[root].lowered, &o, self, root);
+        fold(instr, root, self, o.out);
         return true;
     }
     for (int i = 1; i < o.count && !self; i++)
@@ -426,8 +427,8 @@ static bool lower_stage(lowering *l, int64_t s) {
 
 /* A call that does not become part of a layer reads planes, and writes to planes or a part of them. */
 static void keep(lowering *l, int64_t s) {
-    const nr_step *step = &l->program->steps[s];
-    for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+    const nr_instr *instr = &l->program->instrs[s];
+    for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
         if (!l->program->uses[u].written) {
             need_planes(l, u);
             continue;
@@ -443,8 +444,8 @@ static void keep(lowering *l, int64_t s) {
 static bool is_suited(const nr_program *program) {
     if (program->divided || !program->backend || program->backend->device || !program->backend->layers) return false;
     for (int64_t s = 0; s < program->count; s++) {
-        const nr_step *step = &program->steps[s];
-        for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+        const nr_instr *instr = &program->instrs[s];
+        for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
             const nr_use *use = &program->uses[u];
             if (use->written && (use->block < 0 || program->blocks[use->block].kind == NR_EXTERNAL)) return false;
         }
@@ -455,17 +456,17 @@ static bool is_suited(const nr_program *program) {
 static bool has_conv(const nr_program *program) {
     bool any = false;
     for (int64_t s = 0; s < program->count && !any; s++) {
-        const nr_step *step = &program->steps[s];
-        any = !step->dead && step->call.family == NR_CONV && step->call.backend == program->backend;
+        const nr_instr *instr = &program->instrs[s];
+        any = !instr->dead && instr->call.family == NR_CONV && instr->call.backend == program->backend;
     }
     return any;
 }
 
 static void undo(nr_program *program) {
     for (int64_t s = 0; s < program->count; s++) {
-        nr_lowered_free(program->steps[s].lowered);
-        program->steps[s].lowered = NULL;
-        program->steps[s].folded = false;
+        nr_lowered_free(program->instrs[s].lowered);
+        program->instrs[s].lowered = NULL;
+        program->instrs[s].folded = false;
     }
 }
 
@@ -475,9 +476,9 @@ static bool lower_all(lowering *l) {
     l->value_count = l->image_count = 0;
     l->failed = l->failed || !find_values(l);
     for (int64_t s = 0; s < l->program->count && !l->failed; s++) {
-        const nr_step *step = &l->program->steps[s];
-        if (step->dead) continue;
-        const nr_family family = step->call.family;
+        const nr_instr *instr = &l->program->instrs[s];
+        if (instr->dead) continue;
+        const nr_family family = instr->call.family;
         const bool lowered = family == NR_CONV                                   ? lower_conv(l, s)
                              : family == NR_POOL                                 ? lower_pool(l, s)
                              : family == NR_COPY                                 ? lower_copy(l, s)
@@ -493,9 +494,9 @@ static bool lower_all(lowering *l) {
 static bool find_alone(lowering *l) {
     bool any = false;
     for (int64_t s = 0; s < l->program->count && !l->failed; s++) {
-        const nr_step *step = &l->program->steps[s];
-        if (!step->lowered || step->lowered->joined || step->call.family != NR_CONV) continue;
-        l->alone[s] = !l->runner->pays_alone(&step->call);
+        const nr_instr *instr = &l->program->instrs[s];
+        if (!instr->lowered || instr->lowered->joined || instr->call.family != NR_CONV) continue;
+        l->alone[s] = !l->runner->pays_alone(&instr->call);
         any |= l->alone[s];
     }
     return any;
@@ -505,8 +506,8 @@ static bool find_alone(lowering *l) {
 static void drop_weights(const lowering *l) {
     for (int64_t i = 0; i < l->value_count; i++) {
         const value *v = &l->values[i];
-        nr_step *step = v->held_by_layer && v->writer >= 0 ? &l->program->steps[v->writer] : NULL;
-        if (step && is_weight(&step->call)) step->dead = !v->stored && !v->outside;
+        nr_instr *instr = v->held_by_layer && v->writer >= 0 ? &l->program->instrs[v->writer] : NULL;
+        if (instr && is_weight(&instr->call)) instr->dead = !v->stored && !v->outside;
     }
 }
 

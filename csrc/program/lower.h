@@ -30,7 +30,7 @@ typedef struct lowering {
 /* Makes layers of the products of a program, which writes to no memory from before the recording. */
 void nr_program_pack_products(nr_program *program);
 /* The storage, from before the recording, to which a field of a plan points; or NULL. */
-norch_storage *nr_storage_read(const nr_program *program, const nr_step *step, const void *field);
+norch_storage *nr_storage_read(const nr_program *program, const nr_instr *instr, const void *field);
 /* Adds the blocks of images, and lists the uses of all calls again. False: out of memory. */
 bool nr_layers_list(lowering *l);
 

@@ -88,7 +88,8 @@ static void note_call(const nr_call *call) {
 static void note_program(const void *of) {
     const nr_program *program = of;
     for (int64_t s = program->from; s < program->to; s++)
-        for (int64_t u = program->steps[s].first_use; u < program->steps[s].first_use + program->steps[s].uses; u++) {
+        for (int64_t u = program->instrs[s].first_use; u < program->instrs[s].first_use + program->instrs[s].uses;
+             u++) {
             const nr_use *use = &program->uses[u];
             if (!nr_is_private(program, use->block)) note_write(NULL, use->at, use->written);
         }

@@ -10,8 +10,8 @@
 #include "../families/matmul.h"
 #include "lower.h"
 
-norch_storage *nr_storage_read(const nr_program *program, const nr_step *step, const void *field) {
-    for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+norch_storage *nr_storage_read(const nr_program *program, const nr_instr *instr, const void *field) {
+    for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
         const nr_use *use = &program->uses[u];
         if (use->at != field) continue;
         const nr_block *block = &program->blocks[use->home];
@@ -24,19 +24,19 @@ norch_storage *nr_storage_read(const nr_program *program, const nr_step *step, c
  * unpacked weight is read as fast. */
 #define CACHED (8 << 20)
 
-static bool is_product(const nr_program *program, const nr_step *step) {
-    const nr_call *call = &step->call;
-    return !step->dead && call->family == NR_MATMUL && call->dtype == NORCH_FLOAT32 && !call->load &&
+static bool is_product(const nr_program *program, const nr_instr *instr) {
+    const nr_call *call = &instr->call;
+    return !instr->dead && call->family == NR_MATMUL && call->dtype == NORCH_FLOAT32 && !call->load &&
            call->backend == program->backend;
 }
 
-/* Whether the weights of single rows stay in a cache. The steps of a layer use one weight, one after the other. */
+/* Whether the weights of single rows stay in a cache. The instructions of a layer use one weight, one after the other. */
 static bool rows_are_cached(const nr_program *program) {
     const void *last = NULL;
     double bytes = 0;
     for (int64_t s = 0; s < program->count; s++) {
-        const nr_matmul_plan *plan = program->steps[s].call.plan;
-        if (!is_product(program, &program->steps[s]) || plan->m > 1 || plan->b == last) continue;
+        const nr_matmul_plan *plan = program->instrs[s].call.plan;
+        if (!is_product(program, &program->instrs[s]) || plan->m > 1 || plan->b == last) continue;
         bytes += (double)plan->k * (double)plan->n * (double)sizeof(float);
         last = plan->b;
     }
@@ -49,10 +49,10 @@ void nr_program_pack_products(nr_program *program) {
     const void *last = NULL; /* the weight of the product before */
     bool backwards = false;
     for (int64_t s = 0; s < program->count; s++) {
-        nr_step *step = &program->steps[s];
-        const nr_call *call = &step->call;
-        if (!is_product(program, step) || (!rows && ((const nr_matmul_plan *)call->plan)->m == 1)) continue;
-        norch_storage *storage = nr_storage_read(program, step, &((const nr_matmul_plan *)call->plan)->b);
+        nr_instr *instr = &program->instrs[s];
+        const nr_call *call = &instr->call;
+        if (!is_product(program, instr) || (!rows && ((const nr_matmul_plan *)call->plan)->m == 1)) continue;
+        norch_storage *storage = nr_storage_read(program, instr, &((const nr_matmul_plan *)call->plan)->b);
         if (!storage || !runner->packed_size(call)) continue;
         nr_lowered *lowered = nr_malloc(sizeof *lowered);
         if (!lowered) return; /* the others run without packing */
@@ -66,6 +66,6 @@ void nr_program_pack_products(nr_program *program) {
             nr_free(lowered);
             return;
         }
-        step->lowered = lowered;
+        instr->lowered = lowered;
     }
 }

@@ -56,8 +56,8 @@ typedef struct nr_use {
 
 typedef struct nr_lowered nr_lowered; /* layers.h */
 
-typedef struct nr_step {
-    nr_call call; /* the first field, so that a pointer to it is one to the step; its plan is the step's own */
+typedef struct nr_instr {
+    nr_call call; /* the first field, so that a pointer to it is one to the instruction; the plan is a copy */
     int32_t (*run)(const nr_call *call); /* with the call, or its chain; NULL if nothing runs here */
     void *items;                         /* of the plan of an optimizer or a host call */
     int64_t first_use, uses;
@@ -65,14 +65,14 @@ typedef struct nr_step {
     void *line;            /* what program->line() returned, or NULL */
     int64_t number;        /* the position of the call in the recording */
     bool dead;
-    nr_chain *chain;        /* the chain that begins with this step, and is run in its place; or NULL */
-    bool follows;           /* belongs to the chain of an earlier step */
-    nr_lowered *lowered;    /* the layer that begins with this step, and is run in its place; or NULL */
-    bool folded;            /* belongs to the layer of an earlier step: */
+    nr_chain *chain;        /* the chain that begins with this instruction, and is run in its place; or NULL */
+    bool follows;           /* belongs to the chain of an earlier instruction */
+    nr_lowered *lowered;    /* the layer that begins with this instruction, and is run in its place; or NULL */
+    bool folded;            /* belongs to the layer of an earlier instruction: */
     int64_t root;           /* the position of that one in the recording */
-    const nr_image *stored; /* what the step writes, which is stored as planes at: */
+    const nr_image *stored; /* what the instruction writes, which is stored as planes at: */
     void **planes;
-} nr_step;
+} nr_instr;
 
 /* A tensor that each run binds. */
 typedef struct nr_argument {
@@ -100,11 +100,11 @@ struct nr_program {
     void *(*line)(void *owner);
     void (*forget_line)(void *line);
     void *owner;
-    nr_step *steps;
+    nr_instr *instrs;
     nr_use *uses, *bindings; /* bindings: the uses of arguments, whose block is -1 - the argument */
     nr_use *fresh;           /* the uses of fresh results, block by block */
     nr_block *blocks;
-    int64_t count, use_count, binding_count, fresh_count, block_count, step_capacity, use_capacity, block_capacity;
+    int64_t count, use_count, binding_count, fresh_count, block_count, instr_capacity, use_capacity, block_capacity;
     int64_t peak_bytes; /* of temporary blocks and results, if allocated and freed as in the function itself */
     /* A divided program has two parts, a function (the calls before split) and its gradient. They run separately, and
      * other code may run in between; no call moves from one part to the other. The second part reads results of the
@@ -172,9 +172,11 @@ void nr_program_free_graphs(nr_program *program);
 static inline bool nr_is_private(const nr_program *program, int32_t block) {
     return block >= 0 && program->blocks[block].kind != NR_EXTERNAL && program->blocks[block].kind != NR_KEPT;
 }
-static inline int32_t nr_program_run_step(const nr_step *step) { return step->run ? step->run(&step->call) : NORCH_OK; }
-/* step.c: decides how, once the chains are made. */
-void nr_program_choose_run(nr_step *step);
+static inline int32_t nr_program_run_instr(const nr_instr *instr) {
+    return instr->run ? instr->run(&instr->call) : NORCH_OK;
+}
+/* instr.c: decides how, once the chains are made. */
+void nr_program_choose_run(nr_instr *instr);
 /* Advances the random number generator for a call, and notes the position in its plan. */
 void nr_program_draw(const nr_call *call);
 /* The hyper-parameters of a step of an optimizer; NULL for other calls. */
@@ -186,7 +188,7 @@ int32_t nr_program_fold_constants(nr_program *program);
 /* lower.c: makes layers of convolutions and what follows them, where the weights are constant. */
 void nr_program_lower(nr_program *program);
 
-/* fuse.c: finds chains, and moves the steps of each next to each other. reorders: chains may have other calls in
+/* fuse.c: finds chains, and moves the instructions of each next to each other. reorders: chains may have other calls in
  * between. */
 void nr_program_fuse(nr_program *program, bool reorders);
 void nr_program_unfuse(nr_program *program);

@@ -87,7 +87,7 @@ static int32_t host_wrote(nr_observer *self, const norch_tensor *x) {
 
 typedef struct context {
     nr_program *program;
-    nr_step *step;
+    nr_instr *instr;
     const char *original; /* the plan of the caller */
     bool lost, short_of_memory;
 } context;
@@ -97,7 +97,7 @@ static void hash(uint64_t *digest, const void *at, size_t n) {
     for (size_t i = 0; i < n; i++) *digest = (*digest ^ byte[i]) * 0x100000001b3ull;
 }
 
-static void take_numbers(void *of, const void *at, size_t bytes) { hash(&((context *)of)->step->digest, at, bytes); }
+static void take_numbers(void *of, const void *at, size_t bytes) { hash(&((context *)of)->instr->digest, at, bytes); }
 
 static void take_address(void *of, void **at, bool written) {
     context *c = of;
@@ -120,24 +120,24 @@ static void take_address(void *of, void **at, bool written) {
     block->last = program->count;
     block->written |= written;
     program->uses[program->use_count++] = (nr_use){at, address - block->data, (int32_t)i, (int32_t)i, written};
-    c->step->uses++;
+    c->instr->uses++;
 }
 
 /* Copies an array that a plan points at, and makes it point at the copy. */
 static void take_items(void *of, const void **at, size_t bytes) {
     context *c = of;
-    if (!(c->step->items = nr_malloc(bytes))) {
+    if (!(c->instr->items = nr_malloc(bytes))) {
         c->short_of_memory = true;
         return;
     }
-    if (bytes) memcpy(c->step->items, *at, bytes);
-    *at = c->step->items;
+    if (bytes) memcpy(c->instr->items, *at, bytes);
+    *at = c->instr->items;
 }
 
 /* Makes scalars of the plan those of its copy. */
 static void take_nest(void *of, nr_plan *nest) {
     const context *c = of;
-    const nr_plan *from = (const nr_plan *)(c->original + ((const char *)nest - (const char *)c->step->call.plan));
+    const nr_plan *from = (const nr_plan *)(c->original + ((const char *)nest - (const char *)c->instr->call.plan));
     for (int o = 0; o < from->operands; o++)
         if (nr_in_plan(from, o)) nest->data[o] = (char *)&nest->value[o];
 }
@@ -147,26 +147,26 @@ static int32_t append(nr_observer *self, const nr_call *call) {
     if (program->refusal[0] || nr_is_empty(call)) return NORCH_OK;
     const size_t bytes = nr_plan_bytes(call);
     if (!bytes) return nr_program_refuse(program, "the shape of a result depends on the elements of a tensor");
-    if (!nr_grow(&program->steps, program->count, &program->step_capacity, sizeof *program->steps))
+    if (!nr_grow(&program->instrs, program->count, &program->instr_capacity, sizeof *program->instrs))
         return shortage(program);
-    nr_step *step = &program->steps[program->count];
-    *step = (nr_step){
+    nr_instr *instr = &program->instrs[program->count];
+    *instr = (nr_instr){
         .call = *call, .number = program->count, .first_use = program->use_count, .digest = 0xcbf29ce484222325ull};
     void *plan = nr_malloc(bytes);
     if (!plan) return shortage(program);
     memcpy(plan, call->plan, bytes);
-    step->call.plan = plan;
+    instr->call.plan = plan;
     const int32_t head[] = {(int32_t)call->family, call->op, call->dtype, call->from_dtype};
-    hash(&step->digest, head, sizeof head);
-    context c = {.program = program, .step = step, .original = call->plan};
+    hash(&instr->digest, head, sizeof head);
+    context c = {.program = program, .instr = instr, .original = call->plan};
     const nr_plan_visitor visitor = {take_address, take_numbers, take_items, take_nest, .context = &c};
-    nr_plan_visit(&step->call, plan, &visitor);
+    nr_plan_visit(&instr->call, plan, &visitor);
     if (c.short_of_memory) {
         nr_free(plan);
-        program->use_count = step->first_use;
+        program->use_count = instr->first_use;
         return shortage(program);
     }
-    if (program->line) step->line = program->line(program->owner);
+    if (program->line) instr->line = program->line(program->owner);
     if (!program->backend || call->backend->device) program->backend = call->backend;
     program->work += call->work;
     program->count++;
@@ -277,7 +277,8 @@ static int32_t relate(nr_program *program, int32_t arguments, const norch_tensor
 /* Refuses writes to an argument, and writes of the second part, the gradient, to external memory. */
 static int32_t check_parts(nr_program *program) {
     for (int64_t s = 0; s < program->count; s++)
-        for (int64_t u = program->steps[s].first_use; u < program->steps[s].first_use + program->steps[s].uses; u++) {
+        for (int64_t u = program->instrs[s].first_use; u < program->instrs[s].first_use + program->instrs[s].uses;
+             u++) {
             const nr_use *use = &program->uses[u];
             if (!use->written) continue;
             if (use->block < 0) return refuse_end(program, "it writes into an argument; write into a clone()");
@@ -287,22 +288,22 @@ static int32_t check_parts(nr_program *program) {
     return NORCH_OK;
 }
 
-/* Adds to the hashes of each step what its addresses refer to, for comparisons with other recordings. */
+/* Adds to the hashes of each instruction what its addresses refer to, for comparisons with other recordings. */
 static void name_uses(nr_program *program) {
     for (int64_t s = 0; s < program->count; s++) {
-        nr_step *step = &program->steps[s];
-        step->flow = step->digest;
-        for (int64_t u = step->first_use; u < step->first_use + step->uses; u++) {
+        nr_instr *instr = &program->instrs[s];
+        instr->flow = instr->digest;
+        for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
             const nr_use *use = &program->uses[u];
             const nr_block *block = use->block < 0 ? NULL : &program->blocks[use->block];
             const bool there = block && block->kind == NR_EXTERNAL;
             const int64_t name[] = {use->offset, block ? (int64_t)block->kind : -1,
                                     there ? (int64_t)(intptr_t)block->data : use->block};
-            hash(&step->digest, name, sizeof name);
-            hash(&step->flow, name, there ? 2 * sizeof *name : sizeof name);
+            hash(&instr->digest, name, sizeof name);
+            hash(&instr->flow, name, there ? 2 * sizeof *name : sizeof name);
             if (!block || !block->constant) continue;
-            hash(&step->digest, block->constant, block->bytes);
-            hash(&step->flow, block->constant, block->bytes);
+            hash(&instr->digest, block->constant, block->bytes);
+            hash(&instr->flow, block->constant, block->bytes);
         }
     }
 }
@@ -364,7 +365,7 @@ static int32_t place(nr_program *program) {
         char *data = block->kind == NR_CONSTANT ? block->constant : (char *)program->arena->data + block->at;
         *use->at = data + use->offset;
     }
-    for (int64_t i = 0; i < program->count; i++) nr_program_choose_run(&program->steps[i]);
+    for (int64_t i = 0; i < program->count; i++) nr_program_choose_run(&program->instrs[i]);
     return NORCH_OK;
 }
 
@@ -392,7 +393,7 @@ int32_t nr_program_finish(nr_program *program, int32_t arguments, const norch_te
 
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely) {
     for (int64_t i = 0; i < a->count && i < b->count; i++) {
-        const nr_step *x = &a->steps[i], *y = &b->steps[i];
+        const nr_instr *x = &a->instrs[i], *y = &b->instrs[i];
         if (loosely ? x->flow != y->flow : x->digest != y->digest) return i;
     }
     if (a->count == b->count) return -1;
@@ -402,12 +403,12 @@ int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosel
 void nr_program_free(nr_program *program) {
     if (program->refused_line) program->forget_line(program->refused_line);
     for (int64_t i = 0; i < program->count; i++) {
-        nr_step *step = &program->steps[i];
-        nr_free((void *)(uintptr_t)step->call.plan);
-        nr_free(step->items);
-        nr_free(step->chain);
-        nr_lowered_free(step->lowered);
-        if (step->line) program->forget_line(step->line);
+        nr_instr *instr = &program->instrs[i];
+        nr_free((void *)(uintptr_t)instr->call.plan);
+        nr_free(instr->items);
+        nr_free(instr->chain);
+        nr_lowered_free(instr->lowered);
+        if (instr->line) program->forget_line(instr->line);
     }
     for (int64_t i = 0; i < program->block_count; i++) {
         nr_block *block = &program->blocks[i];
@@ -423,7 +424,7 @@ void nr_program_free(nr_program *program) {
     nr_free(program->feeds);
     if (program->arena) nr_storage_release(program->arena);
     nr_free(program->images);
-    nr_free(program->steps);
+    nr_free(program->instrs);
     nr_free(program->uses);
     nr_free(program->bindings);
     nr_free(program->fresh);

@@ -24,10 +24,10 @@ static int32_t fails_at(nr_program *program, int64_t at, int32_t status) {
 
 static int32_t run_calls(void *of) {
     nr_program *program = of;
-    const nr_step *end = program->steps + program->to;
-    for (const nr_step *step = program->steps + program->from; step < end; step++) {
-        const int32_t status = nr_program_run_step(step);
-        if (status != NORCH_OK) return fails_at(program, step - program->steps, status);
+    const nr_instr *end = program->instrs + program->to;
+    for (const nr_instr *instr = program->instrs + program->from; instr < end; instr++) {
+        const int32_t status = nr_program_run_instr(instr);
+        if (status != NORCH_OK) return fails_at(program, instr - program->instrs, status);
     }
     return NORCH_OK;
 }
@@ -46,7 +46,7 @@ static int32_t run_graphs(void *of) {
         const bool starts = segment < last && segment->first == i && segment->graph;
         void *graph = starts ? segment->graph : NULL;
         const int32_t status = starts ? program->backend->device->graph(program->backend, NR_GRAPH_RUN, &graph)
-                                      : nr_program_run_step(&program->steps[i]);
+                                      : nr_program_run_instr(&program->instrs[i]);
         if (status != NORCH_OK) return fails_at(program, i, status);
         if (starts) i = segment->end - 1;
         while (segment < last && segment->end <= i + 1) segment++;
@@ -61,7 +61,7 @@ static int32_t run_timed(void *of) {
     NR_TRY(feed(program));
     double before = seconds_now();
     for (int64_t i = program->from; i < program->to; i++) {
-        const int32_t status = nr_program_run_step(&program->steps[i]);
+        const int32_t status = nr_program_run_instr(&program->instrs[i]);
         if (status != NORCH_OK) return fails_at(program, i, status);
         const double now = seconds_now();
         program->seconds[i] = now - before;

@@ -93,7 +93,7 @@ static int64_t last_if_internal(search *s, int64_t first, bool *is_long) {
         if (n / NR_MAX_OPERANDS == first / NR_MAX_OPERANDS && n != first)
             return -1;                                            /* reads the block before anything is written to it */
         if (m->role >= NR_INTO_ROW && n % NR_MAX_OPERANDS == 1) { /* kernels add dense elements in another order */
-            const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
+            const nr_reduce_plan *reduce = s->program->instrs[m->instr].call.plan;
             if (reduce->stride[0] != a->size) return -1;
             *is_long |= m->role == NR_INTO_ONE;
         }
@@ -114,7 +114,7 @@ static bool assign_buffers(search *s, plan *p) {
         if (last < 0) continue;
         const access *a = operand_of(s, n);
         const bool by_row = s->members[first].role != NR_EACH;
-        const bool over = s->program->steps[s->members[first].step].call.family == NR_POINTWISE;
+        const bool over = s->program->instrs[s->members[first].instr].call.family == NR_POINTWISE;
         int32_t r = 0;
         for (; r < p->count; r++) {
             const buffer *one = &p->buffers[r];
@@ -232,7 +232,7 @@ static void make_link(const search *s, const plan *p, const nr_chain *chain, int
         link->stride[1][o] = stride[whole];
     }
     if (m->role >= NR_INTO_ROW) { /* the reduced elements have the stride that they have in memory */
-        const nr_reduce_plan *reduce = s->program->steps[m->step].call.plan;
+        const nr_reduce_plan *reduce = s->program->instrs[m->instr].call.plan;
         link->stride[0][1] = reduce->stride[0];
         return;
     }
@@ -254,7 +254,7 @@ static void make_link(const search *s, const plan *p, const nr_chain *chain, int
         for (int o = 0; o < m->operands; o++) link->stride[link->ndim][o] = link->stride[d][o];
         link->size[link->ndim++] = size[d];
     }
-    const nr_call *call = &s->program->steps[m->step].call;
+    const nr_call *call = &s->program->instrs[m->instr].call;
     link->is_run = call->family == NR_POINTWISE && link->ndim == 1 && !nr_is_narrow(call->dtype);
 }
 

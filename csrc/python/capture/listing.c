@@ -7,26 +7,26 @@ NR_BUILTIN(line_of) {
     const nr_recording *r = nr_counted("line_of", 2, n) ? nr_recording_of("line_of", args[0]) : NULL;
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(args[1]);
-    void *line = r->program && i >= 0 && i < r->program->count ? r->program->steps[i].line : NULL;
+    void *line = r->program && i >= 0 && i < r->program->count ? r->program->instrs[i].line : NULL;
     line = line ? line : NR_NONE;
     return Py_NewRef(line);
 }
 
 static void put(void *tuple, int64_t i, int64_t value) { PyTuple_SetItem(tuple, i, PyLong_FromLongLong(value)); }
 
-/* The number of the graph that a step belongs to, from 1 on; 0: none. */
-static int64_t graph_of(const nr_program *program, int64_t step) {
+/* The number of the graph that an instruction belongs to, from 1 on; 0: none. */
+static int64_t graph_of(const nr_program *program, int64_t instr) {
     for (int64_t i = 0; i < program->segment_count; i++) {
         const nr_segment *segment = &program->segments[i];
-        if (segment->graph && step >= segment->first && step < segment->end) return i + 1;
+        if (segment->graph && instr >= segment->first && instr < segment->end) return i + 1;
     }
     return 0;
 }
 
-/* The position in the recording of the call with which the layer of a step begins; -1: it belongs to none. */
-static int64_t layer_of(const nr_step *step) {
-    if (step->lowered) return step->number;
-    return step->folded ? step->root : -1;
+/* The position in the recording of the call with which the layer of an instruction begins; -1: it belongs to none. */
+static int64_t layer_of(const nr_instr *instr) {
+    if (instr->lowered) return instr->number;
+    return instr->folded ? instr->root : -1;
 }
 
 /* program_calls(recording, i): (family, op, dtype, whether it is dead, its position in the recording, whether it
@@ -37,20 +37,20 @@ NR_BUILTIN(program_calls) {
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(args[1]);
     if (!r->program || i < 0 || i >= r->program->count) return Py_NewRef(NR_NONE);
-    const nr_step *step = &r->program->steps[i];
+    const nr_instr *instr = &r->program->instrs[i];
     int64_t sizes[NORCH_MAX_DIMS];
-    const int32_t count = nr_plan_sizes(&step->call, sizes);
+    const int32_t count = nr_plan_sizes(&instr->call, sizes);
     void *tuple = PyTuple_New(9 + count);
     if (!tuple) return NULL;
-    put(tuple, 0, step->call.family);
-    put(tuple, 1, step->call.op);
-    put(tuple, 2, step->call.dtype);
-    put(tuple, 3, step->dead);
-    put(tuple, 4, step->number);
-    put(tuple, 5, step->follows);
+    put(tuple, 0, instr->call.family);
+    put(tuple, 1, instr->call.op);
+    put(tuple, 2, instr->call.dtype);
+    put(tuple, 3, instr->dead);
+    put(tuple, 4, instr->number);
+    put(tuple, 5, instr->follows);
     put(tuple, 6, graph_of(r->program, i));
-    put(tuple, 7, layer_of(step));
-    put(tuple, 8, step->stored != NULL);
+    put(tuple, 7, layer_of(instr));
+    put(tuple, 8, instr->stored != NULL);
     for (int32_t d = 0; d < count; d++) put(tuple, 9 + d, sizes[d]);
     return tuple;
 }
@@ -85,10 +85,10 @@ NR_BUILTIN(program_uses) {
     if (!r) return NULL;
     const int64_t i = PyLong_AsLongLong(args[1]);
     const bool there = r->program && i >= 0 && i < r->program->count;
-    const nr_step *step = there ? &r->program->steps[i] : NULL;
-    void *tuple = PyTuple_New(step ? 2 * step->uses : 0);
-    for (int64_t u = 0; tuple && step && u < step->uses; u++) {
-        const nr_use *use = &r->program->uses[step->first_use + u];
+    const nr_instr *instr = there ? &r->program->instrs[i] : NULL;
+    void *tuple = PyTuple_New(instr ? 2 * instr->uses : 0);
+    for (int64_t u = 0; tuple && instr && u < instr->uses; u++) {
+        const nr_use *use = &r->program->uses[instr->first_use + u];
         PyTuple_SetItem(tuple, 2 * u, PyLong_FromLongLong(use->block));
         PyTuple_SetItem(tuple, 2 * u + 1, PyBool_FromLong(use->written));
     }

@@ -223,7 +223,7 @@ static int32_t check_reached(nr_recording *r) {
         for (int64_t i = 0; i < c->leaf_count && !reached; i++)
             reached = c->leaves[i].is_tensor && c->leaves[i].tensor.storage == block->storage;
         if (reached) continue;
-        if (!r->program->refused_line) r->program->refused_line = Py_XNewRef(r->program->steps[block->last].line);
+        if (!r->program->refused_line) r->program->refused_line = Py_XNewRef(r->program->instrs[block->last].line);
         if (nr_was_gradient(&r->log, block->storage)) { /* which may be so in this call only: it does not fail */
             nr_program_spoil(r->program, "a gradient from before the call is dropped after it has been used");
             return NORCH_ERROR_CAPTURE;

@@ -184,7 +184,7 @@ static void leave_gradients(nr_recording *r) {
 static void *steps_done(const nr_program *program) {
     void *done = PyTuple_New(program->to - program->from);
     for (int64_t i = program->from; done && i < program->to; i++) {
-        const double *hyper = i < program->complete ? nr_program_hyper(&program->steps[i].call) : NULL;
+        const double *hyper = i < program->complete ? nr_program_hyper(&program->instrs[i].call) : NULL;
         void *address = hyper ? PyLong_FromVoidPtr((void *)(uintptr_t)hyper) : Py_NewRef(NR_NONE);
         PyTuple_SetItem(done, i - program->from, address);
     }

@@ -1,4 +1,4 @@
-/* step: how one call of a program runs, or a chain of calls. */
+/* instr: how one call of a program runs, or a chain of calls. */
 #define NR_SHARED static inline __attribute__((unused))
 #include "../families/optim.h"
 #include "../families/random.h"
@@ -37,7 +37,7 @@ static int32_t run_host_call(const nr_call *call) {
 }
 
 static int32_t run_chain(const nr_call *first) {
-    const nr_chain *chain = ((const nr_step *)first)->chain;
+    const nr_chain *chain = ((const nr_instr *)first)->chain;
     for (int64_t i = 0; i < chain->count; i++) {
         const nr_call *call = chain->links[i].call;
         if (call->load) call->load(call);
@@ -45,18 +45,18 @@ static int32_t run_chain(const nr_call *first) {
     return chain->links[0].call->backend->chains->run(chain);
 }
 
-void nr_program_choose_run(nr_step *step) {
-    const nr_call *call = &step->call;
-    if (step->lowered || step->stored)
-        step->run = nr_run_lowered;
-    else if (step->dead || step->follows || step->folded)
-        step->run = NULL;
-    else if (step->chain)
-        step->run = run_chain;
+void nr_program_choose_run(nr_instr *instr) {
+    const nr_call *call = &instr->call;
+    if (instr->lowered || instr->stored)
+        instr->run = nr_run_lowered;
+    else if (instr->dead || instr->follows || instr->folded)
+        instr->run = NULL;
+    else if (instr->chain)
+        instr->run = run_chain;
     else if (call->family == NR_HOST_CALL)
-        step->run = run_host_call;
+        instr->run = run_host_call;
     else if (call->family == NR_RANDOM)
-        step->run = draw;
+        instr->run = draw;
     else
-        step->run = call->load ? load_and_run : call->backend->run[call->family];
+        instr->run = call->load ? load_and_run : call->backend->run[call->family];
 }
