@@ -326,7 +326,7 @@ class Walk(Settings):
         if (id(cls), True) in self._seen:
             return
         self._seen[id(cls), True] = cls
-        if "__subclasses__" in self.names:
+        if "__subclasses__" in self.names and cls is not type:  # type(x) names type: its subclasses, all metaclasses
             for one in self._unchanged(lambda x: tuple(type.__subclasses__(x)), cls, place):
                 self._reach(one, place)
         outer, self.rows = self.rows, []
