@@ -221,7 +221,7 @@ static void NAME(of_image)(NAME(image_conv) * s, const nr_image *x) {
     s->sample = x->blocks * x->plane;
     s->row = p->stride[0] * x->pitch;
     s->step = p->stride[1] * LANES;
-    const bool plain = taps == 1 && p->stride[0] == 1 && p->stride[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
+    const bool plain = is_product(p) && p->result[0] == p->size[0] && p->result[1] == p->size[1];
     s->flat = (plain && !any_halo(s->run->layer)) || p->result[0] == 1;
     if (s->flat) {
         const int64_t all = p->result[0] * p->result[1];

@@ -221,9 +221,11 @@ static bool is_depthwise(const nr_conv_plan *p, nr_conv_kind kind, bool narrow) 
     return p->stride[0] <= MOST_PHASES && p->stride[1] <= MOST_PHASES / p->stride[0] && is_finite(p, narrow);
 }
 
-/* One tap, and no padding. */
+/* One tap, which sees no padding. (That behind x is not in the plan.) */
 static bool is_product(const nr_conv_plan *p) {
-    return p->kernel[0] * p->kernel[1] == 1 && p->padding[0] == 0 && p->padding[1] == 0;
+    for (int d = 0; d < 2; d++)
+        if (p->kernel[d] != 1 || p->padding[d] || (p->result[d] - 1) * p->stride[d] >= p->size[d]) return false;
+    return true;
 }
 
 /* Whether there are few positions, which would leave vectors empty, and a weight so large that it should be read only

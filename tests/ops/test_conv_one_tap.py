@@ -10,6 +10,7 @@ from checks import check_recorded_layer, refusals
 
 import norch
 import norch.nn.functional as F
+from norch.ops.conv import _conv, _conv_input, _conv_weight, geometry_of
 from norch.testing import assert_close
 
 pytestmark = [pytest.mark.host, pytest.mark.kernel]
@@ -109,6 +110,40 @@ def test_memory_that_is_refused(shape: Any) -> None:
     wanted = F.conv2d(x, w, b, **options)
     assert refusals(lambda: F.conv2d(x, w, b, **options))
     assert norch.equal(F.conv2d(x, w, b, **options), wanted)
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64, norch.bfloat16], ids=str)
+@pytest.mark.parametrize("after", [(2, 5), (0, 1), (-1, -2), (3, -6)], ids=str)
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2)], ids=str)
+def test_padding_behind_x_is_zeros_and_negative_padding_crops(stride: Any, after: Any, dtype: Any) -> None:
+    x, w = norch.tensor(drawn(0, 2, 32, 7, 9)).to(dtype), norch.tensor(drawn(1, 16, 32, 1, 1)).to(dtype)
+    behind, none = (geometry_of(stride, (0, 0), n, (1, 1), 1) for n in (after, (0, 0)))
+    padded = F.pad(x, (0, after[1], 0, after[0]))
+    y = _conv(padded, w, None, none)
+    g = norch.tensor(drawn(2, *y.shape)).to(dtype)
+    spread = F.pad(_conv_input(g, w, None, none, tuple(padded.shape[2:])), (0, -after[1], 0, -after[0]))
+    tolerance = {norch.float32: 1e-4, norch.float64: 1e-12, norch.bfloat16: 0.5}[dtype]
+    for mine, wanted in (
+        (_conv(x, w, None, behind), y),
+        (_conv_input(g, w, None, behind, (7, 9)), spread),
+        (_conv_weight(x, g, behind, (1, 1)), _conv_weight(padded, g, none, (1, 1))),
+    ):
+        assert_close(mine, wanted, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("after", [(2, 5), (-1, -2)], ids=str)
+def test_a_layer_of_a_recording_crops(after: Any) -> None:
+    shapes = [(4, 32, 11, 13), (48, 32, 1, 1), (32, 32, 3, 3), (48,)]
+    x, w, first, b = (norch.tensor(drawn(i, *shape)).float() for i, shape in enumerate(shapes))
+    geometry = geometry_of((1, 1), (0, 0), after, (1, 1), 1)
+
+    def run(x: Any) -> Any:
+        with norch.inference_mode():
+            return _conv(F.conv2d(x, first, padding=1).relu(), w, b, geometry).relu()
+
+    captured = norch.capture(run)
+    for _ in range(4):
+        assert norch.equal(captured(x), run(x))
 
 
 @pytest.mark.parametrize("shape", [SHAPES[1], SHAPES[5], SHAPES[7], SHAPES[12]], ids=str)
