@@ -51,10 +51,11 @@ static void note_use(size_t n, bool fresh) {
 /* Allocates n bytes from the system, of which `wanted` will be used. */
 static void *from_system(size_t n, size_t wanted) {
     if (wanted >= DOUBTED && wanted > (uint64_t)nr_memory_limit("")) return NULL;
-    void *found = nr_aligned(ALIGNMENT, n);
+    const size_t bytes = NR_CACHING ? n : wanted; /* so that a sanitizer knows where they end */
+    void *found = nr_aligned(ALIGNMENT, bytes);
     if (!found) {
         norch_empty_cache(); /* the blocks in the lists may be enough */
-        found = nr_aligned(ALIGNMENT, n);
+        found = nr_aligned(ALIGNMENT, bytes);
     }
     if (!found) return NULL;
     pthread_mutex_lock(&memory_lock);
