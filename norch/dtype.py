@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 from ._binding.library import lib, listed
@@ -191,7 +192,12 @@ def check_numbers(name: str, **options: Any) -> None:
 
 
 def fits(value: Any, d: dtype) -> bool:
-    """Whether a number is in the range of a dtype: of any that is not of integers."""
+    """Whether a dtype of integers has a number in its range, or one of floats does not round it to infinity."""
+    if d.kind == "f":
+        if -65504 <= value <= 65504:  # quickly: all of them have these
+            return True
+        eps, most, *_ = d.limits()
+        return not most / (2 - eps) * (2 - eps / 2) <= abs(value) < math.inf
     if d.kind not in "iu":
         return True
     most = (1 << d.digits) - 1
@@ -199,7 +205,8 @@ def fits(value: Any, d: dtype) -> bool:
 
 
 def check_fits(value: Any, d: dtype, name: str) -> None:
-    """Raises ArgumentError if an integer dtype cannot hold a number that is to be stored: numbers never wrap."""
+    """Raises ArgumentError if a dtype cannot hold a number that is to be stored: numbers never wrap, and a finite one
+    does not become infinite."""
     if not fits(value, d):
         raise ArgumentError(f"{name}: {value} does not fit {d.name}")
 

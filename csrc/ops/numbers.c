@@ -1,6 +1,8 @@
-/* numbers: Python numbers combined with tensors of an integer dtype that cannot hold them. If the dtype holds every
+/* numbers: Python numbers combined with tensors of a dtype that cannot hold them. If an integer dtype holds every
  * result, the integer acts by its value, in int64 (x == 300, x.clamp(max=300), x // 300); otherwise the call is
- * refused, and so is storing the number. It never wraps. A 0-d tensor acts by its value in the same operations. */
+ * refused, and so is storing the number. It never wraps. A 0-d tensor acts by its value in the same operations.
+ *
+ * A finite number that a float dtype rounds to infinity is refused where it may be the result itself. */
 #include <math.h>
 #include <string.h>
 
@@ -113,9 +115,32 @@ static bool gives_operand(int32_t op, int operand) {
     }
 }
 
+/* On which side of the numbers that do not round to the infinities of a float dtype an operand is, if it is a Python
+ * float. */
+static int side_of_floats(const norch_tensor *x, int32_t dtype) {
+    if (!x->weak || x->dtype != NORCH_FLOAT64 || x->device_type != NORCH_CPU) return NONE;
+    double value;
+    memcpy(&value, x->data, sizeof value);
+    const int digits = nr_dtypes[dtype].digits, exponents = 8 * (int)nr_size_of(dtype) - digits - 1;
+    const double end = ldexp(2 - ldexp(1, -digits), (1 << exponents) - 1);
+    return isinf(value) ? NONE : value <= -end ? BELOW : value >= end ? ABOVE : NONE;
+}
+
+static int32_t admit_floats(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype) {
+    if (op == NR_OP_where && nr_size_of(dtype) < 4) return NORCH_OK; /* infinities, as of PyTorch's where() */
+    for (int i = 0; i < n; i++) {
+        const int side = gives_operand(op, i) ? side_of_floats(operands[i], dtype) : NONE;
+        const int held = op == NR_OP_clamp && i == 1 ? BELOW : sides_in_range(op, i, true);
+        if (side & ~held) return refuse(nr_ops[op].name, mark, operands[i], dtype);
+    }
+    return NORCH_OK;
+}
+
 int32_t nr_admit_numbers(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype,
                          bool *by_value) {
     *by_value = false;
+    if (nr_is_float(dtype)) return admit_floats(mark, op, n, operands, dtype);
+    if (!nr_is_integer(dtype)) return NORCH_OK;
     int upper = NONE; /* the side of clamp's upper bound */
     if (op == NR_OP_clamp && !is_beyond(op, operands[2], dtype, &upper)) upper = side_of(operands[2], dtype);
     for (int i = 0; i < n && nr_records(); i++)

@@ -62,7 +62,7 @@ static int32_t infer_dtype(state *s) {
                        nr_dtypes[dtype].name);
     s->compute = dtype;
     s->result = s->narrow = result_dtype(s, dtype);
-    if (!nr_is_integer(dtype) || dtype == NORCH_INT64) return NORCH_OK; /* int64 holds every integer that gets here */
+    if (dtype == NORCH_FLOAT64 || dtype == NORCH_INT64) return NORCH_OK; /* they hold every number that gets here */
     bool by_value;
     NR_TRY(nr_admit_numbers(s->mark, s->op, s->inputs, s->input, dtype, &by_value));
     if (by_value) s->result = result_dtype(s, s->compute = NORCH_INT64);

@@ -35,7 +35,7 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
     if node is None:
         raise Error("get_gradient_edge: this tensor does not require grad")
     x: Any = tensor
-    return GradientEdge(node.apart(x), 0, x.detach().new_empty(()).expand(x.shape))
+    return GradientEdge(node.apart(x), 0, x.detach().new_zeros(()).expand(x.shape))
 
 
 def increment_version(tensor: Any | Iterable[Any]) -> None:

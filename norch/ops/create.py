@@ -188,6 +188,7 @@ def full_like(
     if plain and (type(fill_value) is float or (type(fill_value) is int and -FAR < fill_value < FAR)):
         wanted = input.dtype if dtype is None else dtype_named(dtype)
         if wanted.is_floating_point:
+            check_fits(fill_value, wanted, "full_like")
             return _full_like("full_like", input, wanted.code, fill_value, 0)
     return _constant_like("full_like", input, fill_value, dtype, device, memory_format)
 

@@ -14,6 +14,7 @@ Python runs ``x[0] += 1`` as three calls:
 
 from __future__ import annotations
 
+import math
 import warnings
 
 from .._binding.library import lib
@@ -21,10 +22,11 @@ from .._binding.numbers import flag
 from .._package.typing import Any, Index, Operand, Tensor
 from .._tensor.handle import Handle
 from ..autograd.grad_mode import mode
+from ..autograd.halves import HALVES
 from ..autograd.levels import BatchedBase
 from ..autograd.record import record_view
 from ..autograd.view_history import same_history
-from ..dtype import bool_
+from ..dtype import bool_, fits
 from ..dtype import int64 as int64_
 from ..errors import BoundsError, Error, rename_error, stacklevel_of_user
 from ._autocast import in_autocast, policy
@@ -83,6 +85,8 @@ def region(x: Tensor, index: Any) -> Tensor:
 
 def setitem(x: Tensor, index: Index, value: Operand) -> None:
     """x[index] = value. value is broadcast and cast. Raises BoundsError, ShapeError."""
+    if x._dtype in HALVES and isinstance(value, (int, float)) and not fits(value, x.dtype):
+        value = math.copysign(math.inf, value)  # as in PyTorch, for half floats alone
     if type(index) is list:
         index = _unlisted(index)
     view = lib.norch_region(x, index)

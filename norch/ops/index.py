@@ -20,7 +20,7 @@ from ..autograd.levels import BatchedBase, zeros_of
 from ..autograd.record import record, record_write
 from ..autograd.saved import TensorHolder
 from ..autograd.transpose import walking
-from ..dtype import bool_, int64
+from ..dtype import bool_, check_fits, int64
 from ..errors import DTypeError, Error, ShapeError, rename_error
 from ._arguments import named_function
 from ._autocast import in_autocast, policy
@@ -451,6 +451,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Operand) -> Tensor:
 def _fill_value(value: Operand, x: Tensor, name: str) -> Tensor:
     """_scalar_of(). A Python float among floats is not cast, because where() promotes it as a number."""
     if type(value) is float and x.dtype.is_floating_point:
+        check_fits(value, x.dtype, name)
         return kernel_operand(value, name)
     return _scalar_of(value, x, name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .._binding.library import lib
 from .._package.typing import Any
 from .._tensor import handle as _handle
+from ..dtype import check_fits
 from ._arguments import named_function
 from ._entry import rename_errors
 from ._out import make_with_options
@@ -70,6 +71,7 @@ def new_full(self: Tensor, size: Any, fill_value: float, **more: Any) -> Tensor:
     """
     plain = not more and type(self) is _handle.result_class and self.dtype.is_floating_point
     if plain and (type(fill_value) is float or (type(fill_value) is int and -FAR < fill_value < FAR)):
+        check_fits(fill_value, self.dtype, "new_full")
         device = self._device_type, self._device_index
         return lib.norch_full(sizes((size,)), self._dtype, fill_value, 0, device)
     return make_with_options(full, size, fill_value, **_options_of(self, more))

@@ -11,7 +11,7 @@ from ..._tensor.handle import Handle
 from ...autograd.differentiable import differentiable
 from ...autograd.grad_mode import mode
 from ...autograd.record import gradient_edge
-from ...dtype import bool_, check_numbers, complex128, finfo, float32, float64, get_default_dtype, int32
+from ...dtype import bool_, check_numbers, complex128, finfo, fits, float32, float64, get_default_dtype, int32
 from ...errors import ArgumentError, DTypeError
 from .. import pointwise as rows
 from .. import sums
@@ -119,6 +119,7 @@ def nan_to_num(
     out = rows._nan_to_num(input, float(nan or 0.0), float(high))
     if low == -high:
         return out
+    low = low if fits(low, input.dtype) else math.copysign(math.inf, low)
     least = rows.eq(input, -math.inf)
     if not sums.can_overwrite(out, input):
         return rows.where(least, float(low), out)
