@@ -298,7 +298,9 @@ bool NR_FIRST(nr_choose_conv)(void);
 nr_runner NR_FIRST(nr_run_conv);
 #endif
 
+#ifdef TILES_HERE
 static bool uses_tiles; /* set when the library is loaded */
+#endif
 
 bool NR_ISA(nr_choose_conv)(void) {
 #ifdef EMULATED
@@ -306,11 +308,12 @@ bool NR_ISA(nr_choose_conv)(void) {
 #else
 #ifdef TILES_HERE
     uses_tiles = !nr_emulates_tiles() && nr_has_tiles();
+    if (uses_tiles) return true;
 #endif
 #ifdef NR_ISA_BASELINE
     return false;
 #else
-    return uses_tiles || NR_FIRST(nr_choose_conv)();
+    return NR_FIRST(nr_choose_conv)();
 #endif
 #endif
 }
