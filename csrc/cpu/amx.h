@@ -112,9 +112,32 @@ typedef struct amx_tiles {
     } while (0)
 #define tile_store(t, from, to, apart) \
     do {                               \
+        (void)(t);                     \
         _tile_stored(from, to, apart); \
         WRITTEN;                       \
     } while (0)
 #define tile_dp_bf16(t, sum, a, b) _tile_dpbf16ps(sum, a, b)
 
 #endif
+
+/* Tiles 0 to 3 as sums of 32 x 32: zeros, or those in memory, which are to be added to; and their way to memory. */
+TILE_FUNCTION static inline void TILE_NAME(begin_sums)(TILES *t, bool add, const float *sums) {
+    if (add) {
+        tile_load(t, 0, sums, 128);
+        tile_load(t, 1, sums + TILE_ROW, 128);
+        tile_load(t, 2, sums + 2 * TILE_CELLS, 128);
+        tile_load(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
+    } else {
+        tile_zero(t, 0);
+        tile_zero(t, 1);
+        tile_zero(t, 2);
+        tile_zero(t, 3);
+    }
+}
+
+TILE_FUNCTION static inline void TILE_NAME(end_sums)(TILES *t, float *sums) {
+    tile_store(t, 0, sums, 128);
+    tile_store(t, 1, sums + TILE_ROW, 128);
+    tile_store(t, 2, sums + 2 * TILE_CELLS, 128);
+    tile_store(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
+}

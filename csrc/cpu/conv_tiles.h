@@ -158,17 +158,7 @@ AROUND_TILES void pad_right(void *context, int64_t block) {
 TILE_FUNCTION static void sum_steps(TILES *t, int64_t steps, const char *a, int64_t a_row, int64_t a_step,
                                     int64_t a_next, const bf16_both *b, int64_t b_row, int64_t b_next,
                                     const int64_t *offset, bool tall, bool wide, bool add, float *sums) {
-    if (add) {
-        tile_load(t, 0, sums, 128);
-        tile_load(t, 1, sums + TILE_ROW, 128);
-        tile_load(t, 2, sums + 2 * TILE_CELLS, 128);
-        tile_load(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
-    } else {
-        tile_zero(t, 0);
-        tile_zero(t, 1);
-        tile_zero(t, 2);
-        tile_zero(t, 3);
-    }
+    TILE_NAME(begin_sums)(t, add, sums);
     for (int64_t s = 0; s < steps; s++, a += a_step) {
         const bf16_both *at = b + offset[s];
         tile_load(t, 4, a, a_row);
@@ -184,10 +174,7 @@ TILE_FUNCTION static void sum_steps(TILES *t, int64_t steps, const char *a, int6
             if (wide) tile_dp_bf16(t, 3, 5, 7);
         }
     }
-    tile_store(t, 0, sums, 128);
-    tile_store(t, 1, sums + TILE_ROW, 128);
-    tile_store(t, 2, sums + 2 * TILE_CELLS, 128);
-    tile_store(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
+    TILE_NAME(end_sums)(t, sums);
 }
 
 static const float no_bias[TILE_DEPTH];

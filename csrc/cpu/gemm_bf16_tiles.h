@@ -92,17 +92,7 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
     const int64_t first_row = a[0].row, second_row = a[tall].row;
     const char *first = a[0].at, *second = a[tall].at;
     const char *next = ahead->left, *c = ahead->c;
-    if (add) {
-        tile_load(t, 0, sums, 128);
-        tile_load(t, 1, sums + TILE_ROW, 128);
-        tile_load(t, 2, sums + 2 * TILE_CELLS, 128);
-        tile_load(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
-    } else {
-        tile_zero(t, 0);
-        tile_zero(t, 1);
-        tile_zero(t, 2);
-        tile_zero(t, 3);
-    }
+    TILE_NAME(begin_sums)(t, add, sums);
     for (int64_t s = 0; s < whole; s++, b += TILE_CELLS) {
         tile_pass(t, 4, first, first_row);
         tile_load(t, 6, b, 64);
@@ -141,10 +131,7 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
             if (tall) tile_dp_bf16(t, 3, 5, 7);
         }
     }
-    tile_store(t, 0, sums, 128);
-    tile_store(t, 1, sums + TILE_ROW, 128);
-    tile_store(t, 2, sums + 2 * TILE_CELLS, 128);
-    tile_store(t, 3, sums + 2 * TILE_CELLS + TILE_ROW, 128);
+    TILE_NAME(end_sums)(t, sums);
 }
 
 /* A panel of the left operand: `lanes` lanes at `at`, k numbers each. The parts that cannot be loaded in place, edges

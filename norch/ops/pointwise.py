@@ -176,24 +176,13 @@ _sgn = function_op("sgn", grad=grad_of_sgn, holomorphic=False)
 _add = function_op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True)
 _sub = function_op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True)
 mul = multiply = op(
-    "mul",
-    "a * b, element by element.",
-    grad_a=lambda g, b: g * b,
-    grad_b=lambda g, a: g * a,
-    saves_numbers=True,
-    aliases=("multiply",),
+    "mul", "a * b, element by element.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a,
+    saves_numbers=True, aliases=("multiply",),
+)  # fmt: skip
+_div = function_op(
+    "div", "a / b as floats.", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b), saves_numbers=True
 )
-true_divide = method(
-    function_op(
-        "div",
-        "a / b as floats.",
-        grad_a=lambda g, b: g / b,
-        grad_b=lambda g, a, b: -g * ((a / b) / b),
-        saves_numbers=True,
-    ),
-    name="true_divide",
-    inplace=True,
-)
+true_divide = method(_div, name="true_divide", inplace=True)
 floor_divide = op(
     "floor_divide",
     "a / b rounded down. Integer division by 0 raises ZeroDivisionError.",
