@@ -40,8 +40,8 @@ INLINE __mmask32 mask_between(int64_t from, int64_t to) {
 INLINE void copy_numbers(bf16_bits *to, const bf16_bits *from, int64_t n) {
 #if defined(__AVX512F__)
     for (int64_t u = 0; u < n; u += 32) {
-        const __mmask32 some = mask_between(0, n - u);
-        _mm512_mask_storeu_epi16(to + u, some, _mm512_maskz_loadu_epi16(some, from + u));
+        const __mmask32 within = mask_between(0, n - u);
+        _mm512_mask_storeu_epi16(to + u, within, _mm512_maskz_loadu_epi16(within, from + u));
     }
 #else
     memcpy(to, from, (size_t)n * sizeof *to);
@@ -75,10 +75,10 @@ INLINE void every_nth(bf16_bits *to, const bf16_bits *from, int64_t step, int64_
     const int64_t most = 31 / step + 1; /* of a vector */
     __m512i v = _mm512_setzero_si512();
     for (int64_t c = 0; c < count; c += most) {
-        const int64_t some = least(most, count - c);
-        const __m512i x = _mm512_maskz_loadu_epi16(mask_between(0, (some - 1) * step + 1), from + c * step);
+        const int64_t taken = least(most, count - c);
+        const __m512i x = _mm512_maskz_loadu_epi16(mask_between(0, (taken - 1) * step + 1), from + c * step);
         const __m512i at = _mm512_sub_epi16(lane, _mm512_set1_epi16((short)(c * step)));
-        v = _mm512_mask_permutexvar_epi16(v, mask_between(c, c + some), at, x);
+        v = _mm512_mask_permutexvar_epi16(v, mask_between(c, c + taken), at, x);
     }
     _mm512_storeu_si512(to, v);
 #else
