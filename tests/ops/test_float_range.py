@@ -71,6 +71,9 @@ def test_results_may_be_infinite_and_bounds_beyond_all_numbers() -> None:
         x.clamp(max=1e300).tolist() == x.clamp(min=-1e300).tolist() == F.hardtanh(x, -1.0, 1e300).tolist() == [1.0, 1.0]
     )
     assert (x < 1e300).all() and x.half().clamp(-1e9, 1e9).tolist() == [1.0, 1.0]
+    for bounds in ((1e300, 2e300), (-2e300, -1e300)):
+        with pytest.raises(norch.ArgumentError, match="clamp: -?1e.300 does not fit float32"):
+            x.clamp(*bounds)
 
 
 @pytest.mark.parametrize("wrap", [norch.capture, norch.compile])
