@@ -176,9 +176,13 @@ _sgn = function_op("sgn", grad=grad_of_sgn, holomorphic=False)
 _add = function_op("add", grad_a=lambda g: g, grad_b=lambda g: g, shares_grad=True)
 _sub = function_op("sub", grad_a=lambda g: g, grad_b=lambda g: -g, shares_grad=True)
 mul = multiply = op(
-    "mul", "a * b, element by element.", grad_a=lambda g, b: g * b, grad_b=lambda g, a: g * a,
-    saves_numbers=True, aliases=("multiply",),
-)  # fmt: skip
+    "mul",
+    "a * b, element by element.",
+    grad_a=lambda g, b: g * b,
+    grad_b=lambda g, a: g * a,
+    saves_numbers=True,
+    aliases=("multiply",),
+)
 _div = function_op(
     "div", "a / b as floats.", grad_a=lambda g, b: g / b, grad_b=lambda g, a, b: -g * ((a / b) / b), saves_numbers=True
 )
