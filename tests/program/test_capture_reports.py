@@ -261,7 +261,10 @@ def test_subclasses_of_the_class_of_an_object(wrap):
     class Base:
         pass
 
-    thing, kept = Base(), []
+    class Unrelated(type):  # the function names type, but asks another class for its subclasses
+        __subclasses__ = iter(())
+
+    thing, kept = Base(), [Unrelated]
     wrapped = WRAPS[wrap](lambda x: x * len(type(thing).__subclasses__()))
     for count in range(3):
         for _ in range(4):
