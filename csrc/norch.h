@@ -49,7 +49,7 @@ enum norch_dtype {
 typedef struct norch_storage norch_storage;
 
 /* A strided N-d array. It does not change after it is made; views share the storage. references and type make it a
- * Python object if Python has loaded the library. node, grad, version_counter and view are objects of autograd
+ * Python object if Python has loaded the library. node, leaf, grad, version_counter and view are objects of autograd
  * (norch/_tensor/handle.py), attributes is its __dict__ or NULL; C does not read them. data points at the first
  * element; strides (which may be negative) and offset count elements. `weak` marks a Python scalar, of which only the
  * kind takes part in dtype promotion; `mixed` marks a result whose inputs differ from it in shape, dtype or device. */
@@ -57,6 +57,7 @@ typedef struct norch_tensor {
     intptr_t references;
     void *type;
     void *node;
+    void *leaf;
     void *grad;
     void *version_counter;
     void *view;

@@ -16,6 +16,7 @@ static nr_member members[] = {
 #define AUTOGRAD(name) FIELD("_" #name, name, OBJECT, 0)
 #define NUMBER(name, kind) FIELD("_" #name, name, kind, NR_MEMBER_READONLY)
     AUTOGRAD(node),
+    AUTOGRAD(leaf),
     AUTOGRAD(grad),
     AUTOGRAD(version_counter),
     AUTOGRAD(view),
@@ -61,8 +62,8 @@ static void *exceptions[NORCH_ERROR_META + 1];
 typedef int (*visitor)(void *object, void *argument);
 
 static int traverse(norch_tensor *x, visitor visit, void *argument) {
-    void *const held[] = {x->type, x->node, x->grad, x->version_counter, x->view, x->attributes};
-    for (int i = 0; i < 6; i++) {
+    void *const held[] = {x->type, x->node, x->leaf, x->grad, x->version_counter, x->view, x->attributes};
+    for (int i = 0; i < 7; i++) {
         int status = held[i] ? visit(held[i], argument) : 0;
         if (status) return status;
     }
@@ -78,8 +79,8 @@ static void count_none(nr_ssize n) {
 }
 
 static int clear(norch_tensor *x) {
-    void **held[] = {&x->node, &x->grad, &x->version_counter, &x->view, &x->attributes};
-    for (int i = 0; i < 5; i++) {
+    void **held[] = {&x->node, &x->leaf, &x->grad, &x->version_counter, &x->view, &x->attributes};
+    for (int i = 0; i < 6; i++) {
         void *object = *held[i];
         *held[i] = NULL; /* before the release, which may run code that uses x */
         if (object == NR_NONE)
@@ -109,9 +110,9 @@ norch_tensor *nr_new_instance(void *class) {
     norch_tensor *x = PyType_GenericAlloc(class, 0);
     if (collects) PyGC_Enable();
     if (!x) return NULL;
-    void **held[] = {&x->node, &x->grad, &x->version_counter, &x->view};
-    for (int i = 0; i < 4; i++) *held[i] = NR_NONE;
-    count_none(4);
+    void **held[] = {&x->node, &x->leaf, &x->grad, &x->version_counter, &x->view};
+    for (int i = 0; i < 5; i++) *held[i] = NR_NONE;
+    count_none(5);
     return x;
 }
 

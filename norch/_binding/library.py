@@ -77,6 +77,7 @@ if TYPE_CHECKING:
 
         ndim: int
         _node: Any
+        _leaf: Any
         _grad: Any
         _version_counter: list[int] | None
         _view: Any

@@ -8,7 +8,7 @@ from .._binding.library import lib
 from .._package import recording as _recording
 from .._package.typing import Any, Tensor, TypeVar
 from ..autograd.hooks import PostAccumulateHook, RemovableHandle, RetainGradHook, add_node_hook, retaining
-from ..autograd.node import Leaf, keep_leaf, kept_leaf
+from ..autograd.node import Leaf
 from ..autograd.record import gradient_edge
 from ..autograd.view_history import base_of
 from ..errors import DTypeError, Error, stacklevel_of_user
@@ -46,14 +46,14 @@ class AutogradMethods(Handle):
             if node is not None and type(node) is not Leaf:
                 raise Error("requires_grad: only a leaf can stop requiring grad; use detach() on a computed tensor")
             if node is not None:
-                keep_leaf(node)
+                self._leaf = node  # with its hooks, and the edges that lead to it
             self._node = None
         elif node is None:
             if self.dtype.kind not in "fc":
                 raise DTypeError(
                     f"requires_grad: only floats and complex numbers have gradients, not {self.dtype.name}"
                 )
-            self._node = kept_leaf(self) or Leaf(self)
+            self._node = self._leaf or Leaf(self)
         return self
 
     @property
@@ -120,7 +120,7 @@ class AutogradMethods(Handle):
         if self._view is not None and self._node is not None:
             raise Error("detach_: a view cannot leave the graph of its base; use detach()")
         if type(self._node) is Leaf:
-            keep_leaf(self._node)
+            self._leaf = self._node
         self._node = None
         return self
 

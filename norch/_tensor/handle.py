@@ -21,6 +21,7 @@ class Handle(TensorBase):
     """A C tensor with its autograd state.
 
     _node             the node that computed it; the Leaf of a leaf that requires grad; or None
+    _leaf             the Leaf, with its hooks, of a leaf that stopped requiring grad; else None
     _grad             the value of .grad (leaves, and others after retain_grad())
     _view             for a view, its base and how it was taken (autograd/view_history.py)
     _version_counter  [sequence number of the last in-place write], shared by all tensors over one storage, with True

@@ -138,25 +138,6 @@ class Leaf(Node):
         return self.tensor()
 
 
-# The nodes of leaves that require no gradient for now, by the id() of the tensor: with their hooks, and the edges that
-# lead to them, they are in use again when the tensor does.
-_resting: dict[int, Leaf] = {}
-
-
-def keep_leaf(leaf: Any) -> None:
-    """Keeps the node of a leaf that stops requiring a gradient, as long as the tensor lives."""
-    tensor = leaf.tensor()
-    if tensor is not None:
-        key = id(tensor)
-        leaf.tensor = weakref.ref(tensor, lambda _: _resting.pop(key, None))
-        _resting[key] = leaf
-
-
-def kept_leaf(tensor: Handle) -> Leaf | None:
-    """The node that keep_leaf() kept for this tensor."""
-    return _resting.pop(id(tensor), None)
-
-
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # programs that walk a graph expect this name
 
 

@@ -1,5 +1,6 @@
 """Hooks of tensors, of leaves and of nodes: what they are given, what they may change, and when."""
 
+import gc
 import math
 import weakref
 
@@ -468,6 +469,19 @@ def test_hooks_outlive_a_time_without_gradients():
     layer(norch.ones(1, 2)).sum().backward()
     assert layer.weight.grad.tolist() == [[1.0, 1.0]] * 2
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize("stop", [lambda x: x, lambda x: x.requires_grad_(False), lambda x: x.detach_()])
+def test_a_leaf_whose_hook_refers_to_it_is_freed(stop):
+    def alive():
+        x = norch.ones(3, requires_grad=True)
+        x.register_hook(lambda g: g * x.detach())
+        stop(x)
+        return weakref.ref(x)
+
+    x = alive()
+    gc.collect()
+    assert x() is None
 
 
 @pytest.mark.parametrize("make", [lambda x: x * 2, lambda x: x[:2] + x[1:], lambda x: norch.cat([x, x])])
