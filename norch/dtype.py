@@ -191,15 +191,19 @@ def check_numbers(name: str, **options: Any) -> None:
             raise TypeError(f"{name}: {option} must be a number, not a tensor that requires grad")
 
 
+FITS_FLOATS = 65504.0  # the largest number of float16, which all float dtypes hold
+
+
 def fits(value: Any, d: dtype) -> bool:
-    """Whether a dtype of integers has a number in its range, or one of floats does not round it to infinity."""
+    """Whether a dtype of integers has a number in its range, or one of floats does not round it to infinity. Complex
+    numbers are refused where they are converted."""
+    if d.kind == "f" and type(value) is float and -FITS_FLOATS <= value <= FITS_FLOATS:
+        return True  # the usual case
+    if d.kind in "bc" or isinstance(value, complex):
+        return True
     if d.kind == "f":
-        if -65504 <= value <= 65504:  # quickly: all of them have these
-            return True
         eps, most, *_ = d.limits()
         return not most / (2 - eps) * (2 - eps / 2) <= abs(value) < math.inf
-    if d.kind not in "iu":
-        return True
     most = (1 << d.digits) - 1
     return (-most - 1 if d.is_signed else 0) <= value <= most
 

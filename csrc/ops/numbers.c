@@ -121,6 +121,7 @@ static int side_of_floats(const norch_tensor *x, int32_t dtype) {
     if (!x->weak || x->dtype != NORCH_FLOAT64 || x->device_type != NORCH_CPU) return NONE;
     double value;
     memcpy(&value, x->data, sizeof value);
+    if (fabs(value) <= 65504) return NONE; /* all float dtypes hold it */
     const int digits = nr_dtypes[dtype].digits, exponents = 8 * (int)nr_size_of(dtype) - digits - 1;
     const double end = ldexp(2 - ldexp(1, -digits), (1 << exponents) - 1);
     return isinf(value) ? NONE : value <= -end ? BELOW : value >= end ? ABOVE : NONE;
@@ -129,7 +130,8 @@ static int side_of_floats(const norch_tensor *x, int32_t dtype) {
 static int32_t admit_floats(const char *mark, int32_t op, int n, const norch_tensor *const *operands, int32_t dtype) {
     if (op == NR_OP_where && nr_size_of(dtype) < 4) return NORCH_OK; /* infinities, as of PyTorch's where() */
     for (int i = 0; i < n; i++) {
-        const int side = gives_operand(op, i) ? side_of_floats(operands[i], dtype) : NONE;
+        const int side = side_of_floats(operands[i], dtype);
+        if (side == NONE || !gives_operand(op, i)) continue;
         const int held = op == NR_OP_clamp && i == 1 ? BELOW : sides_in_range(op, i, true);
         if (side & ~held) return refuse(nr_ops[op].name, mark, operands[i], dtype);
     }

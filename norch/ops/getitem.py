@@ -26,7 +26,7 @@ from ..autograd.halves import HALVES
 from ..autograd.levels import BatchedBase
 from ..autograd.record import record_view
 from ..autograd.view_history import same_history
-from ..dtype import bool_, fits
+from ..dtype import FITS_FLOATS, bool_, fits
 from ..dtype import int64 as int64_
 from ..errors import BoundsError, Error, rename_error, stacklevel_of_user
 from ._autocast import in_autocast, policy
@@ -85,8 +85,8 @@ def region(x: Tensor, index: Any) -> Tensor:
 
 def setitem(x: Tensor, index: Index, value: Operand) -> None:
     """x[index] = value. value is broadcast and cast. Raises BoundsError, ShapeError."""
-    if x._dtype in HALVES and isinstance(value, (int, float)) and not fits(value, x.dtype):
-        value = math.copysign(math.inf, value)  # as in PyTorch, for half floats alone
+    if x._dtype in HALVES and isinstance(value, (int, float)) and not -FITS_FLOATS <= value <= FITS_FLOATS:
+        value = value if fits(value, x.dtype) else math.inf if value > 0 else -math.inf  # as in PyTorch
     if type(index) is list:
         index = _unlisted(index)
     view = lib.norch_region(x, index)

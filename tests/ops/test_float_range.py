@@ -85,3 +85,19 @@ def test_a_captured_store_is_refused_too(wrap: Any) -> None:
     with pytest.raises(norch.ArgumentError, match="1e\\+300 does not fit float32"):
         step(x, mask, 1e300)
     assert step(x, mask, 5.0).tolist() == [5.0, 0.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
+def test_complex_numbers_are_refused_by_what_converts_them(dtype: str) -> None:
+    x = norch.zeros(2, dtype=getattr(norch, dtype))
+    for store in (*STORES.values(), INFINITE_HALVES["setitem"]):
+        if store not in (STORES["clamp_min"], STORES["scatter"]):
+            with pytest.raises(norch.DTypeError, match="imaginary parts"):
+                store(norch, x, 1j)
+
+
+def test_half_floats_take_large_integers_as_infinity(torch: Any) -> None:
+    for value in (70000, -70000, 65504, 65519):
+        x, wanted = norch.zeros(2).half(), torch.zeros(2).half()
+        x[0] = wanted[0] = value
+        assert x.tolist() == wanted.tolist()
