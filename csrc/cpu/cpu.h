@@ -23,15 +23,15 @@ INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* With a sanitizer freed blocks are not cached, so that it sees every use after free. (Clang before 21 has no macro of
  * that name.) */
-#define NR_CACHING 1
 #ifdef __SANITIZE_ADDRESS__
-#undef NR_CACHING
 #define NR_CACHING 0
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-#undef NR_CACHING
 #define NR_CACHING 0
 #endif
+#endif
+#ifndef NR_CACHING
+#define NR_CACHING 1
 #endif
 
 /* Calls body(context, chunk) for each chunk in [0, chunks), on as many threads as are free. Any thread may run any
