@@ -87,7 +87,7 @@ INLINE void every_nth(bf16_bits *to, const bf16_bits *from, int64_t step, int64_
 }
 
 /* Transposes 16 x 16 pairs. */
-AROUND_TILES void turn_pairs(bf16_both *to, int64_t to_row, const bf16_both *from, int64_t from_row) {
+AROUND_TILES void transpose_pairs(bf16_both *to, int64_t to_row, const bf16_both *from, int64_t from_row) {
     for (int i = 0; i < TILE_ROW; i += VECTOR / 4) /* a pair is moved as a float */
         turn_float32(to_row, (float *)(void *)(to + i), TILE_ROW, (const float *)(const void *)(from + i * from_row),
                      from_row);
@@ -149,7 +149,7 @@ AROUND_TILES void pad_right(void *context, int64_t block) {
     bf16_both *to = s->right + block * s->steps * TILE_CELLS;
     for (int64_t i = 0; i < TILE_ROW; i++) pad_plane(&s->y, block * TILE_ROW + i, planes + i * s->y.plane);
     for (int64_t u = 0; u < s->steps; u++)
-        turn_pairs(to + u * TILE_CELLS, TILE_ROW, (const bf16_both *)(planes + u * TILE_DEPTH), s->y.plane / 2);
+        transpose_pairs(to + u * TILE_CELLS, TILE_ROW, (const bf16_both *)(planes + u * TILE_DEPTH), s->y.plane / 2);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------ */
@@ -258,8 +258,8 @@ TILE_FUNCTION static void sum_weight(void *context, int64_t task) {
                   lanes > TILE_ROW, outs > TILE_ROW, s->add, sums);
         if (!s->last) continue;
         for (int i = 0; i < 4; i++)
-            turn_pairs((bf16_both *)(void *)(turned + i / 2 * TILE_ROW + i % 2 * TILE_ROW * WIDE), WIDE,
-                       (const bf16_both *)(const void *)(sums + i / 2 * TILE_ROW * WIDE + i % 2 * TILE_ROW), WIDE);
+            transpose_pairs((bf16_both *)(void *)(turned + i / 2 * TILE_ROW + i % 2 * TILE_ROW * WIDE), WIDE,
+                            (const bf16_both *)(const void *)(sums + i / 2 * TILE_ROW * WIDE + i % 2 * TILE_ROW), WIDE);
         bf16_bits *to = s->to + (o * all + c) * s->taps + s->which[u];
         special |= s->taps == 1 ? store_sums(turned, to, all, outs, lanes, no_bias)
                                 : store_sums(turned, rounded, WIDE, outs, WIDE, no_bias);
@@ -284,7 +284,7 @@ AROUND_TILES void pack_forward(void *context, int64_t block) {
         }
 }
 
-/* 16 channels of x. The taps of a channel are contiguous, those of 16 pairs of channels of y are turned. */
+/* 16 channels of x. The taps of a channel are contiguous, those of 16 pairs of channels of y are transposed. */
 AROUND_TILES void pack_input(void *context, int64_t block) {
     const tile_conv *s = context;
     const nr_conv_plan *p = s->p;
@@ -305,7 +305,7 @@ AROUND_TILES void pack_input(void *context, int64_t block) {
                 pad_row(row[y % 2], TILE_ROW, 0, n, n ? from + y * apart : from, 1);
                 if (y % 2) bf16_interleave(pairs + y / 2 * TILE_ROW, row[0], row[1]);
             }
-            turn_pairs(turned, TILE_ROW, pairs, TILE_ROW);
+            transpose_pairs(turned, TILE_ROW, pairs, TILE_ROW);
             ROLLED for (int64_t x = i; x < least(all, i + TILE_ROW); x++) {
                 const int64_t tap = x % taps, step = s->begin[tap] + o / TILE_DEPTH * s->apart[tap];
                 if (s->apart[tap])

@@ -160,7 +160,7 @@ PLANNING bool plan_tiles(tile_conv *s) {
     const int64_t bytes = positions * p->in * taps * (int64_t)sizeof(bf16_bits);
     const bool few = positions <= (weight ? UNFOLDED_WEIGHT : UNFOLDED_FORWARD) * p->out;
     v->unfolded = few && bytes <= (weight ? MOST_UNFOLDED_WEIGHT : MOST_UNFOLDED_FORWARD);
-    v->unfolded |= p->in < FEW_CHANNELS || taps <= p->stride[0] * p->stride[1] || taps > MOST_TAPS;
+    v->unfolded |= p->in < UNFOLDED_IN || taps <= p->stride[0] * p->stride[1] || taps > MOST_TAPS;
     v->unfolded &= !back && taps > 1;
     if (v->unfolded) {
         for (int d = 0; d < 2; d++) v->low[d] = s->tap[0][d] = -p->padding[d];

@@ -13,7 +13,7 @@
 #define UNFOLDED_WEIGHT 4
 #define MOST_UNFOLDED_FORWARD (nr_second_cache() / 2)
 #define MOST_UNFOLDED_WEIGHT (nr_second_cache() * 2)
-#define FEW_CHANNELS 16
+#define UNFOLDED_IN 16
 
 /* The planes of a source. Row i and column j of plane c see the source's channel at (i, j) * step + low. */
 typedef struct tile_view {

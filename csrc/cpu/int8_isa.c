@@ -264,24 +264,24 @@ INLINE four_floats load_floats(const float *from, int64_t step, int cols) {
     return x;
 }
 
-/* Adds a part of rows x cols sums to y, whose columns are `apart`; `none` are the sums of a row of zeros. */
-INLINE void store(int cols, int64_t apart, const job *s, int64_t part, int64_t i, int rows, int64_t j,
+/* Adds a part of rows x cols sums to columns of y at a stride; `none` are the sums of a row of zeros. */
+INLINE void store(int cols, int64_t stride, const job *s, int64_t part, int64_t i, int rows, int64_t j,
                   const four_ints *sums, four_ints none, four_floats scale) {
     const nr_quantized_plan *p = s->plan;
     const bool is_last = part == s->parts - 1;
-    const four_floats bias = p->bias ? load_floats((const float *)p->bias + j, apart, cols) : (four_floats){0};
+    const four_floats bias = p->bias ? load_floats((const float *)p->bias + j, stride, cols) : (four_floats){0};
     for (int r = 0; r < rows; r++) {
         float *to = (float *)p->y + (i + r) * p->n + j;
         four_floats y = __builtin_convertvector(sums[r] - none, four_floats) * scale;
-        if (part) y += load_floats(to, apart, cols);
+        if (part) y += load_floats(to, stride, cols);
         if (is_last) y = y * s->scale[i + r] + bias;
-        for (int c = 0; c < cols; c++) to[c * apart] = y[c];
+        for (int c = 0; c < cols; c++) to[c * stride] = y[c];
     }
 }
 
-/* Rows i0 .. i1 of the columns of y from j on, WIDE at most, which are `apart`: side by side they end lines of the cache
+/* Rows i0 .. i1 of `cols` columns of y, WIDE at most, from j on at a stride. Side by side they end lines of the cache
  * that their rows begin. */
-static void columns(const job *s, int64_t i0, int64_t i1, int64_t j, int cols, int64_t apart) {
+static void columns(const job *s, int64_t i0, int64_t i1, int64_t j, int cols, int64_t stride) {
     const nr_quantized_plan *p = s->plan;
     int8_t bytes[WIDE * NR_QUANTIZED_PART];
     four_floats scale[WIDE / INT8_COLS];
@@ -289,19 +289,19 @@ static void columns(const job *s, int64_t i0, int64_t i1, int64_t j, int cols, i
     for (int64_t part = 0; part < s->parts; part++) {
         const int64_t first = part * s->part, blocks = least(s->part, s->blocks - first), width = blocks * BLOCK;
         const int8_t *w = (const int8_t *)p->weight + j * s->blocks * BLOCK + first * BLOCK;
-        int64_t w_step = apart * s->blocks * BLOCK;
+        int64_t w_step = stride * s->blocks * BLOCK;
         if (p->bits == 4) {
             const uint8_t *halves = (const uint8_t *)p->weight + (j * s->blocks + first) * BLOCK / 2;
             for (int c = 0; c < cols; c++) unpack(bytes + c * width, halves + c * w_step / 2, blocks);
             w = bytes;
             w_step = width;
         }
-        for (int c = 0; c < cols && apart > 1 && p->bits == 8; c++)
+        for (int c = 0; c < cols && stride > 1 && p->bits == 8; c++)
             for (int64_t at = 0; at < width; at += 64) __builtin_prefetch(w + c * w_step + at + AHEAD);
         for (int c = 0; c < cols; c += INT8_COLS) {
             const int columns = (int)least(INT8_COLS, cols - c);
-            const float *scales = (const float *)p->scale + (j + c * apart) * p->groups + (first >> p->shift);
-            scale[c / INT8_COLS] = load_floats(scales, apart * p->groups, columns);
+            const float *scales = (const float *)p->scale + (j + c * stride) * p->groups + (first >> p->shift);
+            scale[c / INT8_COLS] = load_floats(scales, stride * p->groups, columns);
             if (kernel->zero)
                 kernel->sums(1, columns, width, row_of(s, p->m, 0), s->step, w + c * w_step, w_step, (int32_t *)sums);
             none[c / INT8_COLS] = kernel->zero ? sums[0] : (four_ints){0};
@@ -312,11 +312,11 @@ static void columns(const job *s, int64_t i0, int64_t i1, int64_t j, int cols, i
                 const int columns = (int)least(INT8_COLS, cols - c);
                 kernel->sums(rows, columns, width, row_of(s, i, first * BLOCK), s->step, w + c * w_step, w_step,
                              (int32_t *)sums);
-                const int64_t column = j + c * apart;
-                if (columns == INT8_COLS && apart == 1)
+                const int64_t column = j + c * stride;
+                if (columns == INT8_COLS && stride == 1)
                     store(INT8_COLS, 1, s, part, i, rows, column, sums, none[c / INT8_COLS], scale[c / INT8_COLS]);
                 else
-                    store(columns, apart, s, part, i, rows, column, sums, none[c / INT8_COLS], scale[c / INT8_COLS]);
+                    store(columns, stride, s, part, i, rows, column, sums, none[c / INT8_COLS], scale[c / INT8_COLS]);
             }
         }
     }
@@ -327,13 +327,13 @@ static void product_chunk(void *context, int64_t chunk) {
     const nr_quantized_plan *p = s->plan;
     const int64_t i0 = chunk / s->across * s->tall, i1 = least(i0 + s->tall, p->m);
     const int64_t j0 = chunk % s->across * s->wide, j1 = least(j0 + s->wide, p->n);
-#ifdef __wasm__ /* a page waits for each byte */
-    const int64_t apart = 0;
+#ifdef __wasm__ /* where the library must be small */
+    const int64_t stride = 0;
 #else
-    const int64_t apart = nr_quantized_apart(p, j1 - j0);
+    const int64_t stride = nr_quantized_stride(p, j1 - j0);
 #endif
-    for (int64_t j = j0; j < j0 + apart; j++) columns(s, i0, i1, j, 4, apart);
-    for (int64_t j = j0 + 4 * apart; j < j1; j += WIDE) columns(s, i0, i1, j, (int)least(WIDE, j1 - j), 1);
+    for (int64_t j = j0; j < j0 + stride; j++) columns(s, i0, i1, j, 4, stride);
+    for (int64_t j = j0 + 4 * stride; j < j1; j += WIDE) columns(s, i0, i1, j, (int)least(WIDE, j1 - j), 1);
 }
 
 int32_t NR_ISA(nr_run_int8)(const nr_call *call) {

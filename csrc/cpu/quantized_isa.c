@@ -99,12 +99,12 @@ INLINE void unpack(int bits, const uint8_t *from, vec w[VECTORS]) {
 
 /* ---- few rows of x --------------------------------------------------------------------------------------- */
 
-/* `rows` x `cols` elements of y from (row, col) on, 4 at most; the columns are `apart` from each other. */
-KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_t col, int64_t apart) {
+/* `rows` x `cols` elements of y from (row, col) on, 4 at most; the columns are `stride` from each other. */
+KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_t col, int64_t stride) {
     const nr_quantized_plan *p = s->plan;
     const uint8_t *from = (const uint8_t *)p->weight + col * s->bytes;
     const float *scale = (const float *)p->scale + col * p->groups, *x = s->to + row * s->step;
-    const int64_t bytes = apart * s->bytes, groups = apart * p->groups;
+    const int64_t bytes = stride * s->bytes, groups = stride * p->groups;
     vec sum[4];
     EACH for (int e = 0; e < rows * cols; e++) sum[e] = (vec){0};
     for (int64_t b = 0; b < s->blocks; b++, from += BLOCK * bits / 8, x += BLOCK) {
@@ -121,7 +121,7 @@ KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_
         }
     }
     EACH for (int e = 0; e < rows * cols; e++) {
-        const int64_t i = row + e / cols, j = col + e % cols * apart;
+        const int64_t i = row + e / cols, j = col + e % cols * stride;
         float total = 0;
         EACH for (int l = 0; l < LANES; l++) total += sum[e][l];
         ((float *)p->y)[i * p->n + j] = total + (p->bias ? ((const float *)p->bias)[j] : 0);
@@ -129,14 +129,16 @@ KERNEL void dots(int bits, int rows, int cols, const job *s, int64_t row, int64_
 }
 
 #define DOTS(bits, rows, cols) \
-    case bits * 100 + rows * 10 + cols: dots(bits, rows, cols, s, row, col, apart); break
+    case bits * 100 + rows * 10 + cols: dots(bits, rows, cols, s, row, col, stride); break
 
 static void few_chunk(void *context, int64_t chunk) {
     const job *s = context;
     const int64_t first = chunk * s->each, last = least(first + s->each, s->last), m = s->plan->m;
-    const int64_t apart = nr_quantized_apart(s->plan, last - first);
-    for (int64_t col = first, cols; col < last; col += col + 1 == first + apart ? 3 * apart + 1 : 1) {
-        cols = col < first + apart ? 4 : 1;
+    const int64_t stride = nr_quantized_stride(s->plan, last - first);
+    for (int64_t col = first, cols; col < last; col++) {
+        if (col == first + stride) col += 3 * stride; /* past those that were taken in fours */
+        if (col == last) break;
+        cols = col < first + stride ? 4 : 1;
         for (int64_t row = 0, rows; row < m; row += rows) {
             rows = m - row >= 4 ? 4 : m - row >= 2 ? 2 : 1;
             switch (s->plan->bits * 100 + rows * 10 + cols) {

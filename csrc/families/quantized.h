@@ -27,9 +27,9 @@ static inline int64_t nr_quantized_blocks(const nr_quantized_plan *p) {
     return (p->k + NR_QUANTIZED_BLOCK - 1) / NR_QUANTIZED_BLOCK;
 }
 
-/* Of n rows of the weight, how far apart those are that meet a row of x together: memory has more to do if they come from
- * four places. 0: there are more rows of x, and they lie side by side. */
-static inline int64_t nr_quantized_apart(const nr_quantized_plan *p, int64_t n) { return p->m == 1 ? n / 4 : 0; }
+/* The stride of the four rows of the weight, of n, that are multiplied by one row of x together: memory is faster if it
+ * is read in four places. 0 for more rows of x: there the rows of the weight lie side by side. */
+static inline int64_t nr_quantized_stride(const nr_quantized_plan *p, int64_t n) { return p->m == 1 ? n / 4 : 0; }
 
 /* The scale of a row of x whose largest magnitude has these bits, so that it is 127. It is not subnormal, nor is 1 over
  * it infinite. NaN, and so the whole row of y, if an element of the row is not finite. */

@@ -152,13 +152,6 @@ def _logit_gradient(g: Tensor, x: Tensor) -> Tensor:
 _significand, _exponent = function_op("significand"), function_op("exponent")  # of frexp(), which has the derivative
 
 
-@method(inplace=True, out=True)
-def sgn(input: Tensor) -> Tensor:
-    """-1, 0 or 1 as sign(); of complex numbers x / |x|, 0 at 0."""
-    x = as_operand(input, "sgn")
-    return _sgn(x) if x.is_complex() else sign(x)
-
-
 @method
 def positive(input: Tensor) -> Tensor:
     """input, unchanged. DTypeError for bool.
@@ -167,6 +160,13 @@ def positive(input: Tensor) -> Tensor:
     tensor([-1,  2])
     """
     return numbers_of(input, "positive")
+
+
+@method(inplace=True, out=True)
+def sgn(input: Tensor) -> Tensor:
+    """-1, 0 or 1 as sign(); of complex numbers x / |x|, 0 at 0."""
+    x = as_operand(input, "sgn")
+    return _sgn(x) if x.is_complex() else sign(x)
 
 
 _sgn = function_op("sgn", grad=grad_of_sgn, holomorphic=False)

@@ -26,7 +26,7 @@ from ._operand import as_operand
 from .complex import complex
 from .copy import cat, stack
 from .op import METHODS, method
-from .scatter import choice
+from .scatter import gather_node
 
 cummax_result = NamedTuple("cummax_result", [("values", Tensor), ("indices", Tensor)])
 cummin_result = NamedTuple("cummin_result", [("values", Tensor), ("indices", Tensor)])
@@ -211,7 +211,7 @@ def cummin(input: Tensor, dim: int) -> cummin_result:
 def _extremes(x: Tensor, dim: int, least: bool) -> tuple[Tensor, Tensor]:
     values = lib.norch_empty(lib.norch_shape(x), x._dtype, (x._device_type, x._device_index))
     indices = lib.norch_scan_extreme(x, dim, least, values)
-    return record(choice("cummin" if least else "cummax"), values, (x,), (indices, dim)), indices
+    return record(gather_node("cummin" if least else "cummax"), values, (x,), (indices, dim)), indices
 
 
 def _inplace(function: Any) -> Any:

@@ -40,7 +40,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """
     x = as_operand(input, "gather")
     out = lib.norch_gather(x, dim, check_index(index, "gather"))
-    return record(choice("gather"), out, (x,), (index, dim))
+    return record(gather_node("gather"), out, (x,), (index, dim))
 
 
 def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
@@ -49,8 +49,8 @@ def _gather_grad(g: Any, x_meta: Any, index: Any, dim: int) -> Any:
 
 
 @cache
-def choice(name: str) -> Any:
-    """The class of the nodes of an operation that chooses elements along an axis."""
+def gather_node(name: str) -> Any:
+    """The class of the nodes of an operation that gathers elements along an axis, as sort() does."""
     return derivative(name, tensors=("index",), grad=_gather_grad)
 
 
@@ -59,7 +59,7 @@ def taken(x: Tensor, dim: int, keepdim: bool, indices: Tensor, result: Any) -> A
     values, index = lib.norch_gather(x, dim, indices), indices
     if not flag(keepdim, "keepdim") and x.ndim:
         values, indices = lib.norch_squeeze(values, (dim,)), lib.norch_squeeze(indices, (dim,))
-    return result(record(choice(result.__name__.removesuffix("_result")), values, (x,), (index, dim)), indices)
+    return result(record(gather_node(result.__name__.removesuffix("_result")), values, (x,), (index, dim)), indices)
 
 
 @method(moves=True, numpy=True)

@@ -22,7 +22,7 @@ from .copy import result_type
 from .op import method
 from .pointwise import isnan, lt, where
 from .reduce import share_among, sum
-from .scatter import choice, taken
+from .scatter import gather_node, taken
 from .view import axis
 
 sort_result = NamedTuple("sort_result", [("values", Tensor), ("indices", Tensor)])
@@ -44,7 +44,7 @@ def sorted_by(x: Tensor, dim: int, k: int, descending: bool) -> tuple[Tensor, Te
         shape = (*shape[:place], min(k, shape[place]), *shape[place + 1 :])
     values = lib.norch_empty(shape, x._dtype, (x._device_type, x._device_index))
     indices = lib.norch_argsort(x, dim, k, descending, values)
-    return record(choice("sort" if k < 0 else "topk"), values, (x,), (indices, dim)), indices
+    return record(gather_node("sort" if k < 0 else "topk"), values, (x,), (indices, dim)), indices
 
 
 # ---- sorting ------------------------------------------------------------------------------------------------------

@@ -124,6 +124,7 @@ def _folded(g: Tensor, before: Sequence[int], after: Sequence[int], mode: str) -
     return record(_Folded, lib.norch_contiguous(middle), (g,), (before, after, mode))
 
 
+# A recorded gradient of a mirrored pad belongs to the graph of its input, as in PyTorch: the second has depends_on.
 _Grown, _Mirrored = (
     derivative("pad", grad=lambda g, before, after, mode: _folded(g, before, after, mode), depends_on=count)
     for count in (0, 1)
