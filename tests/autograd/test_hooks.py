@@ -471,6 +471,18 @@ def test_hooks_outlive_a_time_without_gradients():
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("stop", [lambda x: x.requires_grad_(False), lambda x: x.detach_()])
+def test_a_leaf_is_the_same_node_after_a_time_without_gradients(stop):
+    x = norch.ones(2, requires_grad=True)
+    y, seen = (x * 3).sum(), []
+    x.register_hook(seen.append)
+    stop(x)
+    x.requires_grad_(True)
+    y.backward()
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [5, 5] and len(seen) == 2
+
+
 @pytest.mark.parametrize("stop", [lambda x: x, lambda x: x.requires_grad_(False), lambda x: x.detach_()])
 def test_a_leaf_whose_hook_refers_to_it_is_freed(stop):
     def alive():

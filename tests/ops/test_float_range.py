@@ -17,6 +17,8 @@ LAST = {
     "float32": math.nextafter((2 - 2.0**-24) * 2.0**127, 0),
     "float64": 1.7976931348623157e308,
 }
+# The number half way between the largest and 2^16 or 2^128, which rounds up.
+END = {"float16": 65520.0, "bfloat16": (2 - 2.0**-8) * 2.0**127, "float32": (2 - 2.0**-24) * 2.0**127}
 MASK = [True, False]
 STORES = {
     "full": lambda lib, x, value: lib.full((2,), value, dtype=x.dtype),
@@ -101,3 +103,13 @@ def test_half_floats_take_large_integers_as_infinity(torch: Any) -> None:
         x, wanted = norch.zeros(2).half(), torch.zeros(2).half()
         x[0] = wanted[0] = value
         assert x.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dtype", END)
+def test_half_way_to_the_next_power_is_beyond(dtype: str, sign: int, torch: Any) -> None:
+    value = sign * END[dtype]
+    for name in ("full", "clamp_min"):
+        for lib, error in ((norch, norch.ArgumentError), (torch, RuntimeError)):
+            with pytest.raises(error):
+                STORES[name](lib, lib.zeros(2, dtype=getattr(lib, dtype)), value)
