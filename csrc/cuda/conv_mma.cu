@@ -510,7 +510,7 @@ template <class D> static int32_t choose_shape(const nr_call *call, const mma_ar
     if (c.m <= 32) return by_tap ? run<D, middle, BY_TAP>(call, g, groups) : run<D, middle, BY_TABLE>(call, g, groups);
     const bool wide = c.taps.size == 1 && c.step[0] == 1 && c.step[1] == 1 && c.low[0] == 0 && c.low[1] == 0 &&
                       c.positions.size % 4 == 0 && (int64_t)c.size[0] * c.size[1] == c.positions.size &&
-                      is_aligned(c.source, 16);
+                      (int32_t)c.columns.size == c.size[1] && is_aligned(c.source, 16);
     if (wide && by_tap) return run<D, large, WIDE>(call, g, groups);
     return by_tap ? run<D, large, BY_TAP>(call, g, groups) : run<D, large, BY_TABLE>(call, g, groups);
 }

@@ -338,8 +338,8 @@ bool nr_conv_weight_mma_pays(const nr_call *call, const weight_args &w) {
 int32_t nr_conv_weight_mma(const nr_call *call, weight_args w, void *out) {
     const bool one_tap =
         w.taps.size == 1 && w.stride[0] == 1 && w.stride[1] == 1 && w.padding[0] == 0 && w.padding[1] == 0;
-    if (one_tap && w.positions.size % 4 == 0 && (int64_t)w.size[0] * w.size[1] == w.positions.size && w.n > 64 &&
-        is_aligned(w.x, 16))
+    const bool same_size = (int64_t)w.size[0] * w.size[1] == w.positions.size && (int32_t)w.columns.size == w.size[1];
+    if (one_tap && same_size && w.positions.size % 4 == 0 && w.n > 64 && is_aligned(w.x, 16))
         return run<large, WIDE>(call, w, out);
     if (w.n <= 32) return run<slim, BY_TABLE>(call, w, out);
     const int64_t padded = (w.in + 31) / 32 * 32;

@@ -11,6 +11,8 @@ import pytest
 import norch
 import norch.nn.functional as F
 from norch import cuda
+from norch.ops.conv import _conv, _conv_input, _conv_weight, geometry_of
+from norch.testing import assert_close
 
 pytestmark = pytest.mark.skipif(
     not cuda.is_available() or cuda.get_device_capability() < (8, 0), reason="no CUDA device with tensor cores"
@@ -103,6 +105,22 @@ def test_infinities_and_parts_of_tensors(dtype: Any) -> None:
     assert norch.equal(F.conv2d(apart, w.cuda(), padding=1).cpu().nan_to_num(), found.nan_to_num())
     turned = x.cuda().transpose(2, 3).contiguous().transpose(2, 3)
     assert norch.equal(F.conv2d(turned, w.cuda(), padding=1).cpu().nan_to_num(), found.nan_to_num())
+
+
+@pytest.mark.parametrize("size", [(4, 6), (6, 4)], ids=str)
+def test_one_tap_onto_another_size_of_the_same_area(size: Any) -> None:
+    """Padding behind x and cropping, as the entry points of the library have them: position k of y is not that of x."""
+    x, w = drawn(1, norch.float32, 32, 96, *size), drawn(2, norch.float32, 72, 96, 1, 1)
+    g = drawn(3, norch.float32, 32, 72, *reversed(size))
+    geometry = geometry_of((1, 1), (0, 0), (size[1] - size[0], size[0] - size[1]), (1, 1), 1)
+    runs: Any = (
+        lambda x, w, g: _conv(x, w, None, geometry),
+        lambda x, w, g: _conv_input(g, w, None, geometry, size),
+        lambda x, w, g: _conv_weight(x, g, geometry, (1, 1)),
+    )
+    for run in runs:
+        wanted = run(x.double(), w.double(), g.double())
+        assert_close(run(x.cuda(), w.cuda(), g.cuda()).cpu().double(), wanted, rtol=0, atol=1e-2)
 
 
 def test_no_copies_in_float32_are_saved() -> None:
