@@ -62,11 +62,16 @@ static int32_t take_slice(region *r, bounds b) {
     return push(r, count, count > 1 ? stride * b.step : stride);
 }
 
-static int32_t take_part(region *r, void *part, const bounds **slices, int32_t skipped) {
+/* Ellipsis keeps the axes for which there is no index; a second one finds none left. */
+static int32_t take_part(region *r, void *part, const bounds **slices, int32_t *skipped) {
     switch (kind_of(part)) {
     case INTEGER: return take_one(r, part);
     case SLICE: return take_slice(r, *(*slices)++);
-    case DOTS: return keep(r, skipped);
+    case DOTS: {
+        const int32_t count = *skipped;
+        *skipped = 0;
+        return keep(r, count);
+    }
     default: return push(r, 1, r->axis < r->x->ndim ? r->x->shape[r->axis] * r->x->strides[r->axis] : 1);
     }
 }
@@ -83,6 +88,7 @@ NR_BUILTIN(region) {
     if (observer) observer->passed(observer, args[0]);
     bool many = PyType_GetFlags(((nr_object *)args[1])->type) & NR_TYPE_IS_TUPLE;
     int64_t parts = many ? PyTuple_Size(args[1]) : 1, axes = 0, dots = 0, found = 0;
+    bool is_ambiguous = false;
     bounds unpacked[NORCH_MAX_DIMS];
     const bounds *slices = unpacked;
     for (int64_t i = 0; i < parts; i++) {
@@ -94,12 +100,15 @@ NR_BUILTIN(region) {
             if (PySlice_Unpack(part, &b->start, &b->stop, &b->step) < 0) return NULL;
         }
         if (kind == OTHER) return Py_NewRef(NR_NONE);
-        axes += kind == INTEGER || kind == SLICE;
+        if (kind == INTEGER || kind == SLICE) {
+            axes++;
+            is_ambiguous |= dots > 1;
+        }
         dots += kind == DOTS;
     }
-    int32_t status = NORCH_OK;
-    if (dots > 1) {
-        status = nr_fail(NORCH_ERROR_INDEX, "an index can hold only one ellipsis (...)");
+    int32_t status = NORCH_OK, skipped = r.x->ndim - (int32_t)axes;
+    if (is_ambiguous) {
+        status = nr_fail(NORCH_ERROR_INDEX, "only one ellipsis (...) can precede the index of an axis");
     } else if (axes > r.x->ndim) {
         /* unlike in PyTorch, x[0] of a 0-d x is x */
         void *only = many && parts == 1 ? PyTuple_GetItem(args[1], 0) : args[1];
@@ -109,7 +118,7 @@ NR_BUILTIN(region) {
                          r.x->ndim);
     }
     for (int64_t i = 0; status == NORCH_OK && i < parts; i++)
-        status = take_part(&r, many ? PyTuple_GetItem(args[1], i) : args[1], &slices, r.x->ndim - (int32_t)axes);
+        status = take_part(&r, many ? PyTuple_GetItem(args[1], i) : args[1], &slices, &skipped);
     if (status == NORCH_OK) status = keep(&r, r.x->ndim - r.axis);
     return status == NORCH_OK ? nr_make_view(r.x, r.ndim, r.shape, r.strides, r.shift) : NULL;
 }

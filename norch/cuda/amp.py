@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import amp
+from .. import amp, cuda
 from .._package.exports import publish
 from ..dtype import dtype as DType
 from ..dtype import float16
 
-__all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
+__all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(amp.autocast):  # PyTorch's name
@@ -42,6 +42,15 @@ class GradScaler(amp.GradScaler):
         enabled: bool = True,
     ):
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether there is no CUDA device.
+
+    >>> norch.cuda.amp.amp_definitely_not_available() == (not norch.cuda.is_available())
+    True
+    """
+    return not cuda.is_available()
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, cast_inputs: DType | None = None) -> Any:

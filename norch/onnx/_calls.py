@@ -178,7 +178,7 @@ def _narrow(g: Any, out: Any, x: Any, dim: int, start: Any, length: Any) -> str:
 def _region(g: Any, out: Any, x: Any, index: Any) -> str:
     """Slices, then removes axes, then adds some."""
     parts = [list(part) for part in zip(*g.indices())]
-    used = sum(1 for part in parts if part[0] is not None and part[0] is not Ellipsis)
+    skipped = x.ndim - sum(1 for part in parts if part[0] is not None and part[0] is not Ellipsis)
     if not any(part[0] is Ellipsis for part in parts):
         parts.append([Ellipsis])
     name, axis, removed, added = x.name, 0, [], []
@@ -186,7 +186,7 @@ def _region(g: Any, out: Any, x: Any, index: Any) -> str:
     for part in parts:
         first = part[0]
         if first is Ellipsis:
-            axis, place = axis + x.ndim - used, place + x.ndim - used
+            axis, place, skipped = axis + skipped, place + skipped, 0
         elif first is None:
             added.append(place)
             place += 1

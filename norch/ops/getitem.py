@@ -52,7 +52,6 @@ from .view import Region
 
 _ALL = slice(None)
 _BOOL, _INT64 = bool_.code, int64_.code
-_DOTS = "an index can hold only one ellipsis (...)"
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 
 
@@ -239,13 +238,14 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
     indices: list[Any] = []
     axes: list[int] = []
     named: list[int] = []
-    axis = x_axis = 0  # the next axis of the view; that of x
+    axis = x_axis = dots = 0  # the next axis of the view; that of x
     for part, taken in zip(parts, wide):
+        if taken and dots > 1:
+            raise BoundsError("only one ellipsis (...) can precede the index of an axis")
         if type(part) in _BASIC:
             if part is Ellipsis:
-                if part in basic:
-                    raise BoundsError(_DOTS)
-                taken = missing
+                taken = 0 if dots else missing
+                dots += 1
             basic.append(part)
             if type(part) is not int:
                 axis += 1 if part is None else taken

@@ -452,6 +452,15 @@ def test_numbers_of_all_kinds() -> None:
 # ---- errors ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("index", ["..., ...", "..., 0, ...", "0, ..., ...", "..., None, ...", "..., [1, 0], ..."])
+def test_a_second_ellipsis_behind_the_last_index_is_empty(index: str, torch: Any) -> None:
+    at = eval(f"({index})")
+    x, theirs = norch.arange(24.0).view(2, 3, 4), torch.arange(24.0).view(2, 3, 4)
+    assert tuple(x[at].shape) == tuple(theirs[at].shape) and x[at].tolist() == theirs[at].tolist()
+    x[at], theirs[at] = -1, -1
+    assert x.tolist() == theirs.tolist()
+
+
 @pytest.mark.host  # the message of a CUDA device comes later
 @pytest.mark.parametrize(
     ("index", "message"),
@@ -467,8 +476,9 @@ def test_numbers_of_all_kinds() -> None:
         (([0, 1], [0, 1, 2]), "does not broadcast"),
         ((0, 0, 0, 0), "too many indices: 4 for a tensor of 3"),
         ((0, 0, 0, [0]), "too many indices: 4 for a tensor of 3"),
-        ((..., ...), "only one ellipsis"),
-        ((..., [0], ...), "only one ellipsis"),
+        ((..., ..., 0), "only one ellipsis"),
+        ((..., None, ..., slice(1)), "only one ellipsis"),
+        ((..., ..., [0]), "only one ellipsis"),
         (1.0, "float"),
         ("a", "str"),
         ({1}, "set"),

@@ -444,11 +444,6 @@ def test_assignment_casts_and_broadcasts():
     assert x.tolist() == [[1] * 3] * 2
 
 
-def test_two_ellipses():
-    with pytest.raises(IndexError):  # as in NumPy; PyTorch takes it
-        norch.zeros(2, 3)[..., ...]
-
-
 def test_index_types():
     x = norch.tensor(counted(3, 3))
     assert x[np.int64(1)].tolist() == x[1].tolist()
