@@ -29,6 +29,7 @@ from ..autograd.levels import within
 from ..autograd.node import Leaf
 from ..errors import PACKAGE, CaptureError, Error, frame_of_user, stacklevel_of_user
 from ..tensor import Tensor
+from .conditions import same
 from .listing import Program
 from .trace import Trace
 from .tree import LEAF, flatten, is_tensor, rebuild
@@ -264,7 +265,7 @@ class CapturedFunction(CapturedBase, Generic[P, R]):
             self._called_before = True
             if recording is not None:
                 refusal = trace.add_guards(recording, self.function, leaves) or unfit_result(recording, results)
-                if refusal:
+                if refusal := refusal or changed_argument(args, kwargs, in_tree, leaves):
                     return self._refused(refusal, out)
                 trace.compare(recording, candidates, leaves, results)
                 if trace.end(recording, leaves, results, self.copy, out_tree is LEAF, self.fuse):
@@ -381,6 +382,14 @@ def unfit_result(recording: Any, results: list[Any]) -> str | None:
         if x.__dict__:
             return f"a result has an attribute ({next(iter(x.__dict__))}) of the program's; set it after the call"
     return None
+
+
+def changed_argument(args: Any, kwargs: Any, in_tree: Any, leaves: tuple[Any, ...]) -> str | None:
+    """Why a call that has changed a list or dict among its arguments is not replayed; None if it has not."""
+    tree, now = _flatten_arguments(args, kwargs)
+    if tree == in_tree and all(a is b or same(a, b) for a, b in zip(leaves, now, strict=True)):
+        return None
+    return "it changes a list or dict that is an argument; return what it puts there"
 
 
 def _name_of(function: Any) -> str:

@@ -12,7 +12,7 @@ from ..autograd.grad_mode import mode
 from ..autograd.record import gradient_edge
 from ..errors import ArgumentError, CaptureError
 from ..nn.module import Module
-from .captured import CapturedFunction, explained, line, refusal_of, unfit_result
+from .captured import CapturedFunction, changed_argument, explained, line, refusal_of, unfit_result
 from .joint import JointReplay, State, TracedFunction, TracedNode
 from .listing import Program
 from .trace import Trace
@@ -122,7 +122,8 @@ class CompiledFunction(CapturedFunction):
                     "it returns an object that is no tensor, number, text, list, tuple or dict", out, kind
                 )
             why = refusal_of(recording) or trace.add_guards(recording, self.function, leaves)
-            if (why := why or unfit_result(recording, results)) is not None:
+            why = why or unfit_result(recording, results) or changed_argument(args, kwargs, in_tree, leaves)
+            if why is not None:
                 return self._refused(why, out, kind)
             trace.compare(recording, candidates, leaves, results)
             leave = functools.partial(self._leave, kind)

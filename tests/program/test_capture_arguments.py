@@ -227,3 +227,57 @@ def test_strides_of_axes_of_one_element_are_those_of_the_call():
     for _ in range(4):
         assert captured(norch.ones(1, 3)).tolist() == [[3, 3, 3]]
     assert captured(norch.ones(5, 7)[:1, :3]).tolist() == [[7, 7, 7]]
+
+
+def puts(d: Any) -> Any:
+    d["y"] = d["x"] * 2
+    return d["x"] + 1
+
+
+def replaces(d: Any) -> Any:
+    d["x"] = d["x"] * 2
+    return d["x"] + 1
+
+
+def appends(d: Any) -> Any:
+    d["l"].append(d["x"])
+    return d["x"] + 1
+
+
+def counts(d: Any) -> Any:
+    d["n"] += 1
+    return d["x"] + 1
+
+
+def removes(d: Any) -> Any:
+    return d.pop("x") + 1
+
+
+@pytest.mark.parametrize("change", [puts, replaces, appends, counts, removes])
+def test_a_list_or_dict_that_is_changed_is_refused(change: Any) -> None:
+    def made(i: int) -> Any:
+        return {"x": norch.full((2,), float(i)), "l": [], "n": 1}
+
+    captured, loose, compiled = norch.capture(change), norch.capture(change, strict=False), norch.compile(change)
+    captured(made(0))
+    with pytest.raises(norch.CaptureError, match="it changes a list or dict that is an argument"):
+        captured(made(0))
+    with pytest.warns(UserWarning, match="it changes a list or dict") as warned:
+        for i in range(6):
+            wanted = made(i)
+            result = change(wanted)
+            for function in (loose, compiled):
+                found = made(i)
+                assert function(found).tolist() == result.tolist() and repr(found) == repr(wanted)
+    assert len(warned) == 2
+
+
+def test_an_equal_number_put_into_a_dict_is_no_change() -> None:
+    def same(d: Any) -> Any:
+        d["n"] = d["n"] * 1.0
+        return d["x"] * d["n"]
+
+    captured = norch.capture(same)
+    for i in range(6):
+        assert captured({"x": norch.full((1,), float(i)), "n": 2.5}).tolist() == [i * 2.5]
+    assert captured.recordings() == 1
