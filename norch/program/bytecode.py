@@ -87,6 +87,7 @@ class Reads:
     variables_by_text     whether texts can be names of variables
     modules_by_text       whether it computes the names of modules
     modules               constants that may be such names
+    matches_kinds         whether it matches patterns of sequences or mappings
     computes_variable     line that looks up a global variable by a computed name, or 0
     """
 
@@ -103,6 +104,7 @@ class Reads:
     variables_by_text: bool = False
     modules_by_text: bool = False
     modules: set[str] = field(default_factory=set)
+    matches_kinds: bool = False
     computes_variable: int = 0
 
 
@@ -158,6 +160,7 @@ def reads_of(code: CodeType) -> Reads:
         last = None
         if instruction.opname in _STORES:
             reads.stored.setdefault(name, line)
+        reads.matches_kinds |= instruction.opname in ("MATCH_SEQUENCE", "MATCH_MAPPING")
         if instruction.opname == "MATCH_CLASS":
             by_text = True
             if instruction.arg:  # class patterns by position: the attributes are named in the class

@@ -15,6 +15,7 @@ import dis
 import gc
 import os
 import sys
+from abc import ABCMeta, get_cache_token
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -52,6 +53,9 @@ _OF_SETTINGS = (bool, int, float, str, DType, Device)  # types of arguments and 
 _THREADING, _LOGGING = STANDARD + "threading.py", os.path.join(STANDARD, "logging", "__init__.py")
 
 TRUSTED, LAYERS, LIBRARY, USER = range(4)
+
+# isinstance() with an abstract class calls these. They, and the patterns [...] and {...}, read what register() adds.
+_OF_ABSTRACT = tuple(getattr(ABCMeta, f"__{name}check__").__code__ for name in ("instance", "subclass"))
 
 _WARN = (_warnings.warn, _warnings.warn_explicit)
 _EXCEPTION = (sys.exc_info, getattr(sys, "exception", sys.exc_info))
@@ -112,7 +116,7 @@ class Frames:
     codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
     loggers   those that the code calls or looks up
     warns     whether a warning is given; reads_exception: whether the code asks for the exception that the
-              function's caller handles
+              function's caller handles; asks_abstract: whether it compares classes with abstract ones
     settings  {the function and its arguments: function of norch that returned a number or text, with its arguments}
     refusal   (text, file, line) of the first call that cannot be repeated, or None
     """
@@ -124,7 +128,7 @@ class Frames:
         self.settings: dict[Any, Any] = {}
         self._constants: dict[int, tuple[Any, ...]] = {}  # {id of a frame: the arguments of a function of norch}
         self.loggers: set[Any] = set()
-        self.warns = self.reads_exception = False
+        self.warns = self.reads_exception = self.asks_abstract = False
         self._handled: Any = None
         self._before: Any = None
         self._tensors: set[tuple[int, str]] = set()  # code and local variables that were plain tensors
@@ -160,6 +164,8 @@ class Frames:
                         self.called_from[id(code)] = _user_line(frame)
             if key in self.codes:
                 self._note_locals(frame, code)
+                self.asks_abstract |= reads_of(code).matches_kinds
+            self.asks_abstract |= code in _OF_ABSTRACT
             if self.refusal is None and frame.f_back is not None and kind_of(code.co_filename) == TRUSTED:
                 refused = _refused_function(code)
                 if refused is not None and _kind_here(frame.f_back) >= LIBRARY:
@@ -176,6 +182,7 @@ class Frames:
                 self._note_logger(frame, argument)
         elif event == "c_call" and self.refusal is None:
             self.warns |= argument in _WARN
+            self.asks_abstract |= argument is get_cache_token
             self.reads_exception |= argument in _EXCEPTION and sys.exc_info()[1] is self._handled
             refused = what_is_read(argument)
             if argument.__name__ == "acquire" and _may_not_wait(argument, frame):

@@ -13,6 +13,7 @@ compared.
 
 from __future__ import annotations
 
+import abc
 import gc
 import sys
 import warnings
@@ -67,6 +68,8 @@ class Guards(Walk):
         for global_hooks in module_hooks.GLOBAL_HOOKS:
             self._reach(global_hooks, place_of_function(function))
         self._guard_reports(place_of_function(function))
+        if self._frames.asks_abstract:
+            self._unchanged(lambda abc: (abc.get_cache_token(),), abc, place_of_function(function))
         for setting in self._frames.settings.values():
             self._unchanged(lambda current: (current(),), setting, place_of_function(function))
         for reads, code, variables, inbuilt, kind in list(self._frames.reads()):
@@ -198,7 +201,6 @@ class Guards(Walk):
                     self._follow(sys.modules.get(read.name), read, place)
                 continue
             if read.kind == "global":
-                self._compares_classes |= read.name in ("isinstance", "issubclass")
                 if read.name == "__builtins__":
                     self._computed_names()
                 value = variables.get(read.name, absent)

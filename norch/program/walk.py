@@ -3,7 +3,6 @@ classes and modules whose names, or texts that may be names, are in the code."""
 
 from __future__ import annotations
 
-import abc
 import builtins
 import sys
 from collections.abc import Collection, Iterable
@@ -114,7 +113,6 @@ class Walk(Settings):
         self.names: set[str] = set()
         self._texts: dict[str, Place] = {}
         self._computes_names = computes_names
-        self._compares_classes = False  # whether isinstance() is called
         self._ran: set[int] = set()
         self._seen: dict[tuple[int, bool], Any] = {}
         self._functions: set[int] = set()  # ids of the code of functions that were reached
@@ -158,8 +156,6 @@ class Walk(Settings):
                 self._computed_names()
             if x is FileIO:  # iterating over a file calls no function that Frames sees
                 raise Refused("it reads a file; read it outside the function", place)
-            if self._compares_classes and is_a(x, abc.ABCMeta):
-                self._unchanged(lambda _: (abc.get_cache_token(),), x, place)
             self._guard_class(x, place)
         elif kind is MethodType:
             self._reach(x.__self__, place)
@@ -296,11 +292,10 @@ class Walk(Settings):
             self._row(place, variables, KEYS, None, tuple(variables))
         names = variables.keys() if everything else self.places_of_names.keys() | self._texts.keys()
         for name in list(names):
-            if name in variables or name in self._texts:
-                value = variables.get(name, absent)
-                self._item(variables, name, value, place)
-                if is_a(value, ModuleType) or not is_of_library or not self._is_defined_by(value, module):
-                    self._reach_named(name, value, self.places_of_names.get(name, place))
+            value = variables.get(name, absent)
+            self._item(variables, name, value, place)
+            if is_a(value, ModuleType) or not is_of_library or not self._is_defined_by(value, module):
+                self._reach_named(name, value, self.places_of_names.get(name, place))
         stored = self._stored.keys() & variables.keys() - {*names}
         self.written += [Written(variables, name, name, self._stored[name]) for name in stored]
 

@@ -1,18 +1,117 @@
 """More ways to read a number in a captured function: by names that do not stand in it, and by counting its own calls
 (test_capture_reads.py)."""
 
+import abc
+import builtins
+import collections.abc
+import functools
 import io
+import math
 import operator
 import pathlib
 import pickle
 import sys
 import tempfile
+import types
+import typing
 
-from numbers_held import Plain, of_attribute, way
+from numbers_held import WAYS, Plain, of_attribute, way
+from numbers_patched import PATCHES
 from numbers_read import fresh_module
 
 import norch
 from norch import nn
+
+# ---- classes that are registered with abstract ones -----------------------------------------------------------------
+
+
+def matches(b, base):
+    match b:
+        case base():
+            return True
+    return False
+
+
+def dispatches(b, base):
+    number = functools.singledispatch(lambda b: False)
+    number.register(base, lambda b: True)
+    return lambda: number(b)
+
+
+is_instance, IN_A_DICT = isinstance, {"f": issubclass}
+
+# {name: function that returns whether b is an instance of base}
+ASKS = {
+    "isinstance": lambda b, base: lambda: isinstance(b, base),
+    "isinstance_by_another_name": lambda b, base: lambda: is_instance(b, base),
+    "isinstance_of_builtins": lambda b, base: lambda: builtins.isinstance(b, base),
+    "isinstance_by_map": lambda b, base: lambda: any(map(isinstance, [b], [base])),
+    "isinstance_by_partial": lambda b, base: functools.partial(functools.partial(isinstance, b), base),
+    "isinstance_of_a_union": lambda b, base: lambda: isinstance(b, typing.Optional[base]),  # noqa: UP045
+    "issubclass_in_a_dict": lambda b, base: lambda: IN_A_DICT["f"](type(b), base),
+    "method_of_the_base": lambda b, base: lambda: base.__instancecheck__(b),
+    "match": lambda b, base: lambda: matches(b, base),
+    "single_dispatch": dispatches,
+}
+
+
+def registered(ask, base):
+    cls = type("B", (), {"__len__": lambda self: 1, "__getitem__": lambda self, i: (0,)[i]})
+    asks = ask(cls(), base)
+    return (lambda x: x * (3.0 if asks() else 2.0)), lambda value: base.register(cls)
+
+
+for kind, ask in ASKS.items():
+
+    @way
+    def class_that_is_registered(ask=ask):
+        return registered(ask, abc.ABCMeta("A", (), {}))
+
+    WAYS[f"registered_{kind}"] = WAYS.pop(class_that_is_registered.__name__)
+
+
+def is_sequence(b):
+    match b:
+        case [_]:
+            return True
+    return False
+
+
+@way
+def registered_pattern_of_sequences():
+    return registered(lambda b, base: lambda: is_sequence(b), collections.abc.Sequence)
+
+
+# ---- modules as values ----------------------------------------------------------------------------------------------
+
+
+@way
+def name_that_a_module_computes():
+    module, values = types.ModuleType("computes"), []
+    module.__getattr__ = lambda name: 2.0
+    values.append(module)
+
+    def read(x):
+        held = values[0]
+        return x * held.k
+
+    return of_attribute(module, read)
+
+
+@way
+def name_that_a_module_of_the_library_lacks():
+    modules = [math]
+
+    def read(x):
+        held = modules[0]
+        try:
+            return x * held.norch_number
+        except AttributeError:
+            return x * 2.0
+
+    PATCHES.append(lambda: vars(math).pop("norch_number", None))
+    return of_attribute(math, read, "norch_number")
+
 
 # ---- by other names -------------------------------------------------------------------------------------------------
 

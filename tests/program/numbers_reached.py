@@ -1,7 +1,6 @@
 """Ways to reach a number by a function that takes the name of an attribute, through classes, and in what Python's and
 norch's libraries hold (test_capture_reads.py)."""
 
-import abc
 import argparse
 import builtins
 import collections
@@ -286,14 +285,6 @@ def patched_forward():
     nn.Hardswish.forward = lambda self, x: x * 2.0
     layer = nn.Hardswish()
     return (lambda x: layer(x)), lambda v: setattr(nn.Hardswish, "forward", lambda self, x: x * v)
-
-
-@way
-def registered_subclass():
-    base, b = abc.ABCMeta("A", (), {}), Plain()
-    cls = type("B", (), {})
-    b = cls()
-    return (lambda x: x * (3.0 if isinstance(b, base) else 2.0)), lambda v: base.register(cls)
 
 
 @way

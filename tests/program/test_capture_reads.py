@@ -77,7 +77,7 @@ REFUSED = frozenset(
     "lines_of_a_text_in_memory number_in_a_thread number_under_a_profiler number_without_profile_function "
     "function_of_a_c_library directory_by_partial lock_without_waiting name_of_a_level counter_by_vars "
     "counter_by_format counter_by_equality counter_by_getter counter_with_a_setter class_in_a_pickle "
-    "class_in_a_pickle_by_an_object line_of_a_raw_file data_of_a_loader".split()
+    "class_in_a_pickle_by_an_object line_of_a_raw_file data_of_a_loader registered_single_dispatch".split()
 )
 
 
