@@ -54,7 +54,8 @@ BASE := $(filter baseline,$(ISAS))
 WIDE := $(filter-out baseline,$(ISAS))
 AVX  := $(filter avx%,$(ISAS))
 # The baseline of these families runs on machines without AVX2 only; that of others has dtypes that wider builds lack.
-SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy distance int8 layer normalize optim pool quantized random recurrent resample sample softmax stage)
+SELDOM := $(if $(AVX),attention batch_norm conv cross_entropy distance int8 layer matmul normalize optim pool quantized random recurrent resample \
+    sample softmax sort stage)
 
 # $(call tune,FAMILIES,BUILDS,FLAGS). -O3 is not the best for
 #   loops of one line, code that runs once a kernel, and most of the baseline       COMPACT
@@ -70,7 +71,7 @@ tune = $(foreach f,$1,$(foreach isa,$2,$(eval $(BUILD)/cpu/$(f)_isa.$(isa).o: TU
 $(BUILD)/ops/%.o $(BUILD)/program/%.o: TUNE = $(if $(WASM),-Os,$(COMPACT)) # a page has to load each byte
 $(if $(WASM),$(BUILD)/python/%.o,$(patsubst %,$(BUILD)/python/%.o,dlpack profile capture/listing capture/recording)): TUNE = $(if $(WASM),-Os,$(COMPACT)) # seldom called
 $(BUILD)/cpu/%.baseline.o: TUNE = $(COMPACT)
-$(patsubst %,$(BUILD)/cpu/%.o,chain complex memory): TUNE = $(COMPACT)
+$(patsubst %,$(BUILD)/cpu/%.o,chain complex memory reduce): TUNE = $(COMPACT)
 # Families that take little of the time of a page.
 SELDOM_IN_PAGES := $(patsubst %,$(BUILD)/cpu/%.o,complex copy index nonzero scan sort) $(patsubst %,$(BUILD)/core/%.o,check dtype \
     element error library observer optable platform transfer wrap)
@@ -84,6 +85,7 @@ $(call tune,quantized int8,         $(if $(WASM),,$(WIDE)), $(COMPACT) $(PEEL))
 $(call tune,quantized int8,         $(if $(WASM),$(WIDE)), -Os)
 $(call tune,optim recurrent,        $(WIDE),         -O3 $(NO_TAIL))
 $(call tune,optim,                  $(AVX),          $(COMPACT) $(SWITCH) $(NO_TAIL))
+$(call tune,convert,                $(AVX),          $(COMPACT))
 $(call tune,distance normalize pool resample sample, $(AVX), $(COMPACT) $(SWITCH))
 $(call tune,$(SELDOM),              $(BASE),         -Os)
 $(call tune,attention batch_norm cross_entropy pool random recurrent resample sample softmax sort, $(if $(WASM),$(WIDE)), -Os)

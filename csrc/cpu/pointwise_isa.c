@@ -26,8 +26,8 @@
 #endif
 
 /* The kernels that a build has; for others the table keeps those of the narrower build (cpu.c). AVX2 repeats what gains
- * by it, such as 64-bit comparisons and 32-bit products, which SSE2 lacks; some short rows do without AVX-512, for the
- * size of the library. */
+ * by it, such as 64-bit comparisons and 32-bit products, which SSE2 lacks; AVX-512 leaves out what it does not make
+ * faster, such as scalar series, and some short rows, for the size of the library. */
 #if defined(NR_ISA_BASELINE)
 #define BUILT(kind, bits) 1
 #define ROW_BUILT(op) true
@@ -36,9 +36,28 @@
 #define ROW_BUILT(op) true
 #else
 #define BUILT(kind, bits) (kind == 'f')
-#define ROW_BUILT(op)                                                                                                  \
-    ((op) != NR_OP_nextafter && (op) != NR_OP_significand && (op) != NR_OP_exponent && (op) != NR_OP_round_decimals && \
-     (op) != NR_OP_round_tens)
+#define ROW_BUILT(op) gains(op, sizeof(T) == sizeof(double))
+INLINE bool gains(int op, bool wide) {
+    switch (op) {
+    case NR_OP_nextafter:
+    case NR_OP_significand:
+    case NR_OP_exponent:
+    case NR_OP_round_decimals:
+    case NR_OP_round_tens:
+    case NR_OP_copysign:
+    case NR_OP_hypot:
+    case NR_OP_digamma:
+    case NR_OP_zeta:
+    case NR_OP_igamma:
+    case NR_OP_igammac: return false;
+    case NR_OP_i0:
+    case NR_OP_i0e:
+    case NR_OP_i1:
+    case NR_OP_i1e:
+    case NR_OP_lgamma: return !wide;
+    default: return true;
+    }
+}
 #endif
 
 #define TEMPLATE "pointwise_rows.h"
