@@ -138,8 +138,8 @@ int32_t norch_attention_backward(const norch_tensor *g, const norch_tensor *q, c
 /* Whether the device has the fused kernels for such operands (of widths within their limits). They know float16 and
  * bfloat16 too; optional_mask (..., L, S), of bools (true takes part) or of the dtype of q; dropout by optional_seed,
  * an int64 on the device; and heads of q, the axis before the rows, in groups that share one of k and v. A query that
- * sees no key gives 0. optional_logsumexp: float32 (..., L), contiguous, written for backward, which needs the result
- * too. */
+ * sees no key gives 0. optional_logsumexp: float32 (2, ..., L), contiguous, two numbers whose sum it is, written for
+ * backward, which needs the result too. */
 bool norch_attention_fuses(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v);
 norch_tensor *norch_attention_fused(const norch_tensor *q, const norch_tensor *k, const norch_tensor *v,
                                     const norch_tensor *optional_mask, const norch_tensor *optional_seed,

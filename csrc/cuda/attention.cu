@@ -327,6 +327,7 @@ static int32_t attend_fused(const nr_call *call, const nr_attention_plan &p) {
     if (!scratch) return NORCH_ERROR_MEMORY;
     a.delta = static_cast<float *>(scratch);
     a.found = static_cast<int32_t *>(scratch) + deltas;
+    a.logsumexp_rest = a.logsumexp ? a.logsumexp + heads * p.queries : nullptr;
     const int32_t status = call->dtype == NORCH_FLOAT32   ? nr_cuda_attend_float32(call, a)
                            : call->dtype == NORCH_FLOAT16 ? nr_cuda_attend_float16(call, a)
                                                           : nr_cuda_attend_bfloat16(call, a);

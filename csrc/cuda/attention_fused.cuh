@@ -12,7 +12,8 @@
  * Forward keeps the largest score of a row (top) and the sum of its powers, and rescales O when top rises
  * (online softmax: Milakov, Gimelshein, 2018; tiles: Dao et al., "FlashAttention", 2022). It leaves logsumexp,
  * from which backward recomputes P; delta, the sum of O G over a row, is the sum of P D (Dao,
- * "FlashAttention-2", 2023, section 3.1). */
+ * "FlashAttention-2", 2023, section 3.1). A mask of large numbers, as -1e4 or the least float32, may hide all keys of a
+ * row. Its logsumexp, rounded, has lost the logarithm of the sum, so with a mask it is kept in two floats. */
 #ifndef NR_CUDA_ATTENTION_FUSED_H
 #define NR_CUDA_ATTENTION_FUSED_H
 
@@ -147,10 +148,11 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
                 P::store_two(out + (int64_t)query * a.row[NR_ATTENTION_OUT] + column, any ? o[j][h * 2] * part : 0,
                              any ? o[j][h * 2 + 1] * part : 0);
         }
-        if (a.logsumexp && lane % 4 == 0)
-            a.logsumexp[at.head * a.queries + query] = !any      ? INFINITY
-                                                       : general ? top[h] + log2f(all) * LN_2
-                                                                 : (top[h] * c + log2f(all)) * LN_2;
+        if (!a.logsumexp || lane % 4 != 0) continue;
+        const float sum_in_bits = log2f(all), log_sum = sum_in_bits * LN_2;
+        const float logsumexp = !any ? INFINITY : general ? top[h] + log_sum : (top[h] * c + sum_in_bits) * LN_2;
+        a.logsumexp[at.head * a.queries + query] = logsumexp;
+        if (general) a.logsumexp_rest[at.head * a.queries + query] = any ? top[h] - logsumexp + log_sum : 0;
     }
 }
 
@@ -158,7 +160,7 @@ DEVICE void forward_block(const fused_args &a, uint32_t number, unsigned char *s
 
 /* Computes, from scores s and d = g v^T of 16 x N pairs, the probabilities after dropout (s) and the gradient of the
  * scores (d). If general, s has been scaled and masked, and seen is the result of add_mask; query, key and by_keys are
- * those of read_mask. of(j, e) returns logsumexp and delta. */
+ * those of read_mask. of(j, e) returns logsumexp, its rest and delta. */
 template <class P, int N, bool general, bool by_keys, class Row>
 DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int query, int key, uint32_t seen,
                             float (&s)[N / 8][4], float (&d)[N / 8][4], const Row &of) {
@@ -182,11 +184,11 @@ DEVICE void score_gradients(const fused_args &a, const place &at, bool edge, int
     for (int j = 0; j < N / 8; j++)
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            float logsumexp, delta;
-            of(j, e, &logsumexp, &delta);
+            float logsumexp, rest, delta;
+            of(j, e, &logsumexp, &rest, &delta);
             if constexpr (general) {
                 const bool here = seen >> (j * 4 + e) & 1;
-                s[j][e] = here ? power_of_2((s[j][e] - logsumexp) * c) : 0;
+                s[j][e] = here ? power_of_2((s[j][e] - logsumexp - rest) * c) : 0;
                 d[j][e] = here ? s[j][e] * (d[j][e] - delta) : 0;
             } else {
                 s[j][e] = power_of_2(s[j][e] * c - logsumexp * LOG2_E);
@@ -277,7 +279,7 @@ DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *sha
     q.load(q_tile);
     g.load(g_tile);
     load(tiles);
-    float dq[W / 8][4], logsumexp[2], delta[2];
+    float dq[W / 8][4], logsumexp[2], rest[2], delta[2];
 #pragma unroll
     for (int j = 0; j < W / 8; j++)
 #pragma unroll
@@ -300,6 +302,7 @@ DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *sha
         }
         delta[h] = quad_sum(sum);
         logsumexp[h] = here ? a.logsumexp[at.head * a.queries + query] : 0;
+        rest[h] = general && here ? a.logsumexp_rest[at.head * a.queries + query] : 0;
         if (here && lane % 4 == 0 && half == 0) a.delta[at.head * a.queries + query] = delta[h];
     }
     warp_rows<P, W, held> left_q(q_tile, row), left_g(g_tile, row);
@@ -323,8 +326,9 @@ DEVICE void query_block(const fused_args &a, uint32_t number, unsigned char *sha
         if constexpr (general) seen = add_mask<typename P::dtype>(a, mask, s);
         row_products<P, W, n, held>(d, left_g, tiles + now + TILE);
         score_gradients<P, n, general, false>(a, at, edge, query, key, seen, s, d,
-                                              [&](int, int e, float *row_logsumexp, float *row_delta) {
+                                              [&](int, int e, float *row_logsumexp, float *row_rest, float *row_delta) {
                                                   *row_logsumexp = logsumexp[e / 2];
+                                                  *row_rest = rest[e / 2];
                                                   *row_delta = delta[e / 2];
                                               });
         add_products<P, W, n>(dq, d, tiles + now, in_memory + now);
@@ -347,7 +351,7 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
     using L = tile<S, W>;
     using B = block_of<P, W, N, true>;
     constexpr int ROWS = B::rows, n = B::n;
-    constexpr int TILE = N * L::ROW, STAGE = 2 * TILE; /* Q and G, with logsumexp and delta in their padding */
+    constexpr int TILE = N * L::ROW, STAGE = 2 * TILE; /* Q and G; in their padding logsumexp and its rest, and delta */
     const uint32_t item = number / (uint32_t)a.blocks;
     const int first = (int)(number % (uint32_t)a.blocks) * ROWS;
     const place home = place_of(a, item, 0);
@@ -361,7 +365,7 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
         v(start<S>(a.v, home, NR_ATTENTION_V), a.row[NR_ATTENTION_V], first, a.keys, a.value_width);
     using loader = tile_loader<S, W, N, THREADS>;
     loader q(nullptr, 0, 0, 0, 0), g = q;
-    const float *logsumexp = a.logsumexp, *delta = a.delta;
+    const float *logsumexp = a.logsumexp, *rest = a.logsumexp_rest, *delta = a.delta;
     int in_group = 0, query_round = 0; /* of the next tile to load */
     const auto load = [&](int i) {
         if (query_round == 0) {
@@ -369,6 +373,7 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
             q = loader(start<S>(a.q, at, NR_ATTENTION_Q), a.row[NR_ATTENTION_Q], begin * N, a.queries, a.width);
             g = loader(start<S>(a.g, at, NR_ATTENTION_G), a.row[NR_ATTENTION_G], begin * N, a.queries, a.value_width);
             logsumexp = a.logsumexp + at.head * a.queries;
+            rest = a.logsumexp_rest + at.head * a.queries;
             delta = a.delta + at.head * a.queries;
         }
         const uint32_t to = tiles + (B::stages == 1 ? 0 : i % 2 * STAGE);
@@ -377,6 +382,7 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
         for (int index = (int)threadIdx.x; index < N; index += THREADS) {
             const int query = (begin + query_round) * N + index;
             copy_async<4>(to + index * L::ROW + L::PADDING, logsumexp + query, query < a.queries);
+            if (general) copy_async<4>(to + index * L::ROW + L::PADDING + 4, rest + query, query < a.queries);
             copy_async<4>(to + TILE + index * L::ROW + L::PADDING, delta + query, query < a.queries);
         }
         commit_copies();
@@ -417,12 +423,14 @@ DEVICE void key_block(const fused_args &a, uint32_t number, unsigned char *share
         row_products<P, W, n, held>(s, left_k, tiles + now); /* keys down, queries across */
         if constexpr (general) seen = add_mask<typename P::dtype>(a, mask, s);
         if constexpr (makes_k) row_products<P, W, n, held>(d, left_v, tiles + now + TILE);
-        score_gradients<P, n, general, true>(a, at, edge, query, key, seen, s, d,
-                                             [&](int j, int e, float *row_logsumexp, float *row_delta) {
-                                                 const unsigned char *statistics = padding + (j * 8 + e % 2) * L::ROW;
-                                                 *row_logsumexp = *reinterpret_cast<const float *>(statistics);
-                                                 *row_delta = *reinterpret_cast<const float *>(statistics + TILE);
-                                             });
+        score_gradients<P, n, general, true>(
+            a, at, edge, query, key, seen, s, d,
+            [&](int j, int e, float *row_logsumexp, float *row_rest, float *row_delta) {
+                const unsigned char *statistics = padding + (j * 8 + e % 2) * L::ROW;
+                *row_logsumexp = *reinterpret_cast<const float *>(statistics);
+                *row_rest = general ? *reinterpret_cast<const float *>(statistics + 4) : 0;
+                *row_delta = *reinterpret_cast<const float *>(statistics + TILE);
+            });
         if constexpr (makes_v) add_products<P, W, n>(dv, s, tiles + now + TILE, in_memory + now + TILE);
         if constexpr (makes_k) add_products<P, W, n>(dk, d, tiles + now, in_memory + now);
         if (++used == rounds && ++head_used < a.group) {

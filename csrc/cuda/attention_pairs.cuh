@@ -17,7 +17,8 @@
 struct fused_args {
     const void *q, *k, *v, *g, *mask;
     void *out, *grad_q, *grad_k, *grad_v; /* out: read going backward */
-    float *logsumexp, *delta;             /* a row each: (items x group, queries) */
+    float *logsumexp, *logsumexp_rest;    /* a row each, (items x group, queries); rest: what rounding leaves */
+    float *delta;                         /* a row each */
     const uint64_t *seed;                 /* of dropout */
     int32_t *found;                       /* a block each: whether it met a NaN */
     int32_t queries, keys, width, value_width, group, blocks;

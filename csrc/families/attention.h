@@ -19,7 +19,8 @@
  *
  * The fused kinds, which a backend has if fuses_attention is set, support more. `group` heads of q, group_stride apart
  * in every operand but k and v, share keys and values; of other kinds it is 1. logsumexp of the scores of each query,
- * contiguous, is written by the forward kind (unless NULL), and read, like out, by the backward kind. */
+ * contiguous, is written by the forward kind (unless NULL), and read, like out, by the backward kind; with a mask or
+ * dropout, what rounding leaves of each follows behind all of them. */
 typedef enum nr_attention_operand {
     NR_ATTENTION_Q,
     NR_ATTENTION_K,

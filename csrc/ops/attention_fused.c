@@ -66,13 +66,14 @@ static int32_t check(const char *op, int count, const norch_tensor *const *x, in
 
 static int32_t check_others(const char *op, const norch_tensor *q, int64_t keys, const norch_tensor *mask,
                             const norch_tensor *seed, const norch_tensor *logsumexp, double dropout) {
-    int64_t shape[NORCH_MAX_DIMS];
+    int64_t shape[NORCH_MAX_DIMS], two[NORCH_MAX_DIMS] = {2};
     memcpy(shape, q->shape, sizeof shape);
-    if (logsumexp && (!logsumexp->contiguous || logsumexp->dtype != NORCH_FLOAT32 ||
-                      logsumexp->device_type != q->device_type || logsumexp->device_index != q->device_index ||
-                      !nr_same_shape(logsumexp->ndim, logsumexp->shape, q->ndim - 1, shape)))
+    memcpy(two + 1, q->shape, (size_t)(q->ndim - 1) * sizeof *two);
+    if (logsumexp &&
+        (!logsumexp->contiguous || logsumexp->dtype != NORCH_FLOAT32 || logsumexp->device_type != q->device_type ||
+         logsumexp->device_index != q->device_index || !nr_same_shape(logsumexp->ndim, logsumexp->shape, q->ndim, two)))
         return nr_fail(NORCH_ERROR_SHAPE, "%s: logsumexp is float32 of shape %s, contiguous and on %s", op,
-                       nr_shape_text(q->ndim - 1, shape), nr_device_name(q));
+                       nr_shape_text(q->ndim, two), nr_device_name(q));
     NR_TRY(nr_attention_check_dropout(op, q, seed, dropout));
     if (!mask) return NORCH_OK;
     shape[q->ndim - 1] = keys;

@@ -202,7 +202,7 @@ def _fused(
     dropout_p: float,
 ) -> Any:
     """attention() with a mask (..., L, S) and dropout that draws from a seed. Several heads of query may share a head
-    of key and value. logsumexp is written for backward, unless it is None.
+    of key and value. logsumexp, two numbers of each query whose sum it is, is written for backward, unless it is None.
     """
     return lib.norch_attention_fused(query, key, value, mask, seed, logsumexp, scale, is_causal, dropout_p)
 
@@ -369,7 +369,7 @@ def _attend_fused(query: Any, key: Any, value: Any, mask: Any, scale: float, is_
     if dropout_p:
         seed = _seed(query)
     if mode.enabled and (query.requires_grad or key.requires_grad or value.requires_grad):
-        logsumexp = empty(query.shape[:-1], dtype=float32, device=device)
+        logsumexp = empty((2, *query.shape[:-1]), dtype=float32, device=device)
     out = _fused(query, key, value, logsumexp, mask, seed, scale, is_causal, dropout_p)
     outlive_writes(out, query, key)
     return out if out.shape[-1] == width else out[..., :width]

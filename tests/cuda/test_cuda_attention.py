@@ -391,6 +391,6 @@ def test_bad_input() -> None:
             lib.norch_attention_fused(*arguments, 1.0, False, 0.0)
     with pytest.raises(norch.Error, match="probability 1.5"):
         lib.norch_attention_fused(x, x, x, None, None, None, 1.0, False, 1.5)
-    rows, grads = norch.empty(2, 3, device="cuda"), [norch.empty(2, 3, 4, device="cuda")] * 3
+    rows, grads = norch.empty(2, 2, 3, device="cuda"), [norch.empty(2, 3, 4, device="cuda")] * 3
     with pytest.raises(norch.Error, match="does not fit into shape"):
         lib.norch_attention_fused_backward(x, x, x, x, x, rows, None, None, 1.0, False, 0.0, grads)
