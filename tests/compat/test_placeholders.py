@@ -317,6 +317,17 @@ def test_changes_of_settings() -> None:
         assert double(2) == 4
 
 
+def test_the_mode_in_which_vmap_takes_an_index_that_is_batched() -> None:
+    """transformers 4 makes the masks of causal models in it."""
+    mode = importlib.import_module("norch._dynamo._trace_wrapped_higher_order_op").TransformGetItemToIndex
+    seen = norch.tensor([[True, False], [True, True]], device=DEVICE)
+    with mode():
+        found = norch.vmap(norch.vmap(lambda row, column: seen[row, column], (None, 0)), (0, None))(
+            norch.arange(2, device=DEVICE), norch.arange(2, device=DEVICE)
+        )
+    assert found.tolist() == seen.tolist()
+
+
 def test_futures() -> None:
     a, b = norch.futures.Future(), norch.futures.Future()
     both, double = norch.futures.collect_all([a, b]), a.then(lambda done: 2 * done.value())
