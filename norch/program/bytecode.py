@@ -63,13 +63,15 @@ CALLED = Use("called")
 
 @dataclass
 class Read:
-    """One load of a variable. attributes: the names that follow, as in a.b.c; use: the use of the last one"""
+    """One load of a variable. attributes: the names that follow, as in a.b.c; use: the use of the last one; dots: those
+    before the name of a module, if it is relative to the package"""
 
     kind: str  # "global", "cell" or "module"
     name: str
     attributes: list[str]
     line: int
     use: Use | None = None
+    dots: str = ""
 
 
 @dataclass
@@ -135,7 +137,8 @@ def reads_of(code: CodeType) -> Reads:
                 reads.compared.add(name)
         if instruction.opname in _VARIABLE:
             reads.computes_names |= _computes_name(instructions, i)
-            last = Read(_VARIABLE[instruction.opname], name, [], line, use)
+            dots = "." * instructions[i - 2].argval if instruction.opname == "IMPORT_NAME" else ""
+            last = Read(_VARIABLE[instruction.opname], name, [], line, use, dots)
             reads.variables.append(last)
             if use is not None:
                 last = None

@@ -197,7 +197,7 @@ class Containers:
 
     def _fields_in_c(self, x: Any, base: type, place: Place | None) -> None:
         """Guards attributes of a type in C that the code names."""
-        for cls in base.__mro__:
+        for cls in base.__mro__[:-1]:  # object's __class__ cannot be set
             for name, field in cls.__dict__.items():
                 if type(field) not in (GetSetDescriptorType, MemberDescriptorType) or not self._is_named(name):
                     continue

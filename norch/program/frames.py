@@ -19,7 +19,7 @@ from abc import ABCMeta, get_cache_token
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS
+from inspect import CO_GENERATOR, CO_VARARGS, CO_VARKEYWORDS, signature
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -56,6 +56,12 @@ TRUSTED, LAYERS, LIBRARY, USER = range(4)
 
 # isinstance() with an abstract class calls these. They, and the patterns [...] and {...}, read what register() adds.
 _OF_ABSTRACT = tuple(getattr(ABCMeta, f"__{name}check__").__code__ for name in ("instance", "subclass"))
+
+_SIGNATURE = signature.__code__
+# The attributes of functions, classes and objects that signature() reads.
+_OF_SIGNATURE = frozenset(
+    "__signature__ __wrapped__ __annotations__ __defaults__ __kwdefaults__ __call__ __init__ __new__".split()
+)
 
 _WARN = (_warnings.warn, _warnings.warn_explicit)
 _EXCEPTION = (sys.exc_info, getattr(sys, "exception", sys.exc_info))
@@ -114,6 +120,7 @@ def kind_of(file: str) -> int:
 class Frames:
     """called_from  {id of code of Python's library: file and line of the user's code that called it}
     codes     {(id of the code, id of its globals): (code, globals, builtins, kind)} of all code that ran
+    names     attributes that inspect.signature() reads, whose code is not examined
     loggers   those that the code calls or looks up
     warns     whether a warning is given; reads_exception: whether the code asks for the exception that the
               function's caller handles; asks_abstract: whether it compares classes with abstract ones
@@ -127,6 +134,7 @@ class Frames:
         self.refusal: tuple[str, str, int] | None = None
         self.settings: dict[Any, Any] = {}
         self._constants: dict[int, tuple[Any, ...]] = {}  # {id of a frame: the arguments of a function of norch}
+        self.names: frozenset[str] = frozenset()
         self.loggers: set[Any] = set()
         self.warns = self.reads_exception = self.asks_abstract = False
         self._handled: Any = None
@@ -155,6 +163,8 @@ class Frames:
             self._before(frame, event, argument)
         code = frame.f_code
         if event == "call":
+            if code is _SIGNATURE:
+                self.names |= _OF_SIGNATURE
             key = (id(code), id(frame.f_globals))
             if key not in self.codes:
                 kind = _kind_here(frame)
@@ -265,6 +275,8 @@ class Frames:
 def _kind_here(frame: Any) -> int:
     kind = kind_of(frame.f_code.co_filename)
     while kind == LIBRARY:
+        if frame.f_code is _SIGNATURE and not frame.f_locals["eval_str"]:  # see Frames.names
+            return TRUSTED
         frame = frame.f_back
         if frame is None:
             return LIBRARY

@@ -19,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from functools import partial
+from importlib.util import resolve_name
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -144,6 +145,7 @@ class Guards(Walk):
         return self.places_of_names.get(name) or self._places_of_tensors.get(name) or self._texts.get(name)
 
     def _note_names(self) -> None:
+        self.names |= self._frames.names
         for reads, code, _, _, kind in self._frames.reads():
             self._ran.add(id(code))
             place_of = partial(self._frames.place_of, code)
@@ -192,13 +194,16 @@ class Guards(Walk):
         for read in reads.variables:
             place = place_of(read.line)
             if read.kind == "module":
-                package = variables.get("__package__") or ""
-                for name in {read.name, read.name.partition(".")[0], package, f"{package}.{read.name}"} - {""}:
+                try:
+                    path = resolve_name(read.dots + read.name, variables.get("__package__") or "")
+                except ImportError:  # beyond the top-level package: it cannot have been imported
+                    continue
+                for name in {path} if read.dots else {path, path.partition(".")[0]}:
                     module = sys.modules.get(name, absent)
                     self._item(sys.modules, name, module, place)
                     self._reach(module, place)
                 if read.attributes:  # from a import b
-                    self._follow(sys.modules.get(read.name), read, place)
+                    self._follow(sys.modules.get(path), read, place)
                 continue
             if read.kind == "global":
                 if read.name == "__builtins__":

@@ -81,7 +81,6 @@ HOLDERS = (slice, GenericAlias, type(int | str))
 
 # {module: types}. Instances are immutable, or programs read nothing mutable from them; frames.py sees the calls that
 # do.
-# sees the calls that do.
 INERT_TYPES = {
     "re": ("Pattern", "Match"),
     "decimal": ("Decimal",),

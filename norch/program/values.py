@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator
@@ -27,7 +28,7 @@ from .trusted import INERT_MODULES, INERT_TYPES, is_own
 
 IN_C = (
     BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType,
-    type(dict.__dict__["fromkeys"]),
+    type(dict.__dict__["fromkeys"]), type(re.compile("").search),
 )  # fmt: skip
 
 # Names in a class's dict that do not concern its instances.

@@ -200,7 +200,7 @@ class Walk(Settings):
         if x.__name__ in COMPUTES_NAMES or x.__name__ in TAKES_NAME:
             self._computed_names()
         self.asks_for_ids |= x in IDS
-        if not is_called and type(x) is BuiltinFunctionType and (read := what_is_read(x)) is not None:
+        if not is_called and is_a(x, BuiltinFunctionType) and (read := what_is_read(x)) is not None:
             raise Refused(read, place)
         if not is_a(owner, ModuleType) and owner is not None and not is_own(type(owner).__module__):
             self._reach(owner, place)
@@ -277,7 +277,8 @@ class Walk(Settings):
         if names:
             self._unchanged(lambda x: tuple([getattr(x, name) for name in names]), definition, place)
         if "__annotations__" in self.names:
-            self._reach(getattr(definition, "__annotations__", None), place)
+            for held in self._unchanged(lambda x: (getattr(x, "__annotations__", None),), definition, place):
+                self._reach(held, place)
 
     def _guard_module(self, module: ModuleType, place: Place | None) -> None:
         self._guard_kind(module, place)

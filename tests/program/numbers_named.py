@@ -5,11 +5,13 @@ import abc
 import builtins
 import collections.abc
 import functools
+import inspect
 import io
 import math
 import operator
 import pathlib
 import pickle
+import re
 import sys
 import tempfile
 import types
@@ -139,6 +141,108 @@ def format_of_an_attribute():
 def module_of_computed_name():
     module = sys.modules["norch_test_cfg"] = fresh_module("k = 2.0")
     return of_attribute(module, lambda x: x * sys.modules["norch_test_" + "cfg"[: len(x) + 2]].k)
+
+
+def imported_by(statement, expression="k"):
+    """A function of norch_test_cfg.inner.user with an import of norch_test_cfg.numbers, or of norch_test_cfg.inner."""
+    modules = {}
+    for name in ("", ".numbers", ".inner", ".inner.numbers", ".inner.user"):
+        module = modules[name] = sys.modules["norch_test_cfg" + name] = types.ModuleType("norch_test_cfg" + name)
+        module.__package__ = module.__name__ if name in ("", ".inner") else module.__name__.rpartition(".")[0]
+        if name:
+            parent, _, last = name.rpartition(".")
+            setattr(modules[parent], last, module)
+    numbers = modules[".inner.numbers" if statement.startswith(("from .n", "from . ")) else ".numbers"]
+    numbers.k = 2.0
+    text = f"def f(x):\n    {statement}\n    return x * {expression}"
+    exec(compile(text, __file__, "exec"), modules[".inner.user"].__dict__)
+    return of_attribute(numbers, modules[".inner.user"].f)
+
+
+@way
+def imported_from_the_package():
+    return imported_by("from .numbers import k")
+
+
+@way
+def imported_from_the_package_above():
+    return imported_by("from ..numbers import k")
+
+
+@way
+def module_of_the_package():
+    return imported_by("from . import numbers", "numbers.k")
+
+
+@way
+def module_of_the_package_above():
+    return imported_by("from .. import numbers", "numbers.k")
+
+
+@way
+def module_by_its_path():
+    return imported_by("import norch_test_cfg.numbers", "norch_test_cfg.numbers.k")
+
+
+@way
+def default_in_a_signature():
+    def f(k=2.0):
+        pass
+
+    return (lambda x: x * inspect.signature(f).parameters["k"].default), lambda v: setattr(f, "__defaults__", (v,))
+
+
+@way
+def annotations_in_a_signature():
+    def f():
+        pass
+
+    f.__annotations__ = {"return": 2.0}
+    return (lambda x: x * inspect.signature(f).return_annotation), lambda v: setattr(
+        f, "__annotations__", {"return": v}
+    )
+
+
+@way
+def signature_of_a_function():
+    def f(a, b):
+        pass
+
+    def change(value):
+        names = [inspect.Parameter(f"p{i}", inspect.Parameter.POSITIONAL_ONLY) for i in range(int(value))]
+        f.__signature__ = inspect.Signature(names)
+
+    return (lambda x: x * float(len(inspect.signature(f).parameters))), change
+
+
+@way
+def signature_of_what_is_wrapped():
+    def f(a, b):
+        pass
+
+    wrapped = {2: lambda a, b: 0, 3: lambda a, b, c: 0, 5: lambda a, b, c, d, e: 0}
+    return (lambda x: x * float(len(inspect.signature(f).parameters))), lambda v: setattr(
+        f, "__wrapped__", wrapped[int(v)]
+    )
+
+
+@way
+def signature_of_a_callable_object():
+    cls = type("Callable", (), {"__call__": lambda self, a, b: 0})
+    calls = {2: lambda self, a, b: 0, 3: lambda self, a, b, c: 0, 5: lambda self, a, b, c, d, e: 0}
+    held = cls()
+    return (lambda x: x * float(len(inspect.signature(held).parameters))), lambda v: setattr(
+        cls, "__call__", calls[int(v)]
+    )
+
+
+@way
+def method_of_a_pattern():
+    holder = Plain()
+    holder.k = re.compile("a{2}").search
+    return (lambda x: x * float(len(holder.k("aaaaaaa")[0]))), lambda v: setattr(
+        holder, "k", re.compile(f"a{{{int(v)}}}").search
+    )
 
 
 @way

@@ -2,6 +2,7 @@
 numbers, released memory: norch.capture and norch.compile compare what decides it, or refuse the function."""
 
 import inspect
+import io
 import logging
 import sys
 import traceback
@@ -96,6 +97,22 @@ def gives(wrap, f, change, first, second):
             change()
         found.append(wrapped(norch.ones(1)).item())
     assert found == [first] * 5 + [second] * 4
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_a_handler_whose_stream_has_no_buffer(wrap, monkeypatch, tmp_path):
+    """As stderr with PYTHONUNBUFFERED. The code computes a name, which may be one of the stream's attributes."""
+    with io.TextIOWrapper(io.FileIO(tmp_path / "log", "w"), write_through=True) as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        logger = logging.getLogger("norch.test.reports")
+        logger.addHandler(logging.StreamHandler())
+        held = types.SimpleNamespace(k=2.0)
+
+        def f(x, name="k"):
+            logger.warning("a")
+            return x * getattr(held, name)
+
+        gives(WRAPS[wrap], f, lambda: setattr(held, "k", 3.0), 2.0, 3.0)
 
 
 @pytest.mark.filterwarnings("ignore:capture")
