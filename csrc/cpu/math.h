@@ -105,6 +105,7 @@ NR_INLINE double nr_fma_f64(double a, double b, double c) { return NR_HAS_FMA ? 
 #define bessel_i1e(x) NR_OF_FLOATS(i1e, x)(x)
 #define igamma(a, x) NR_OF_FLOATS(igamma, a)(a, x)
 #define igammac(a, x) NR_OF_FLOATS(igammac, a)(a, x)
+#define poisson(rate, u) NR_OF_FLOATS(poisson, rate)(rate, u)
 #define sinc(x) NR_OF_FLOATS(sinc, x)(x)
 #define sqrt(x) NR_OF_FLOATS(sqrt, x)(x)
 #define significand_of(x) NR_OF_FLOATS(significand, x)(x)

@@ -327,6 +327,25 @@ NR_FUNCTION double nr_gamma_incomplete(double a, double x, bool upper, double ti
 NR_FUNCTION double nr_igamma_f64(double a, double x) { return nr_gamma_incomplete(a, x, false, 1e-17); }
 NR_FUNCTION double nr_igammac_f64(double a, double x) { return nr_gamma_incomplete(a, x, true, 1e-17); }
 
+/* The count of a Poisson distribution that a uniform number u chooses: probabilities are subtracted from u, from that of
+ * the likeliest count outwards, or of low rates from 0, until it is negative. Where rounding leaves a rest, it is the
+ * first count. */
+NR_FUNCTION double nr_poisson_f64(double rate, double u) {
+    if (!(rate > 0)) return 0;
+    const double first = rate < 10.0 ? 0 : nr_floor_f64(rate);
+    double up = first, down = first;
+    double above = exp(first > 0 ? first * log(rate) - rate - nr_lgamma_of_next(first) : -rate), below = above;
+    for (u -= above; u >= 0 && (above > 0 || below > 0);) {
+        above *= rate / ++up;
+        if ((u -= above) < 0) return up;
+        below *= down / rate;
+        down -= 1;
+        if ((u -= below) < 0) return down;
+    }
+    return first;
+}
+
+NR_FUNCTION float nr_poisson_f32(float rate, float u) { return (float)nr_poisson_f64((double)rate, (double)u); }
 NR_FUNCTION float nr_igamma_f32(float a, float x) {
     return (float)nr_gamma_incomplete((double)a, (double)x, false, 1e-10);
 }

@@ -49,7 +49,8 @@ INLINE bool gains(int op, bool wide) {
     case NR_OP_digamma:
     case NR_OP_zeta:
     case NR_OP_igamma:
-    case NR_OP_igammac: return false;
+    case NR_OP_igammac:
+    case NR_OP_poisson: return false;
     case NR_OP_i0:
     case NR_OP_i0e:
     case NR_OP_i1:

@@ -33,7 +33,8 @@
      NR_OP_##name == NR_OP_clamp_max_backward || NR_OP_##name == NR_OP_hardtanh_backward ||                            \
      NR_OP_##name == NR_OP_shrink_backward || NR_OP_##name == NR_OP_threshold_backward ||                              \
      NR_OP_##name == NR_OP_leaky_relu_backward || NR_OP_##name == NR_OP_huber_backward || NR_OP_##name == NR_OP_gcd || \
-     NR_OP_##name == NR_OP_lcm || NR_OP_##name == NR_OP_igamma || NR_OP_##name == NR_OP_igammac)
+     NR_OP_##name == NR_OP_lcm || NR_OP_##name == NR_OP_igamma || NR_OP_##name == NR_OP_igammac ||                     \
+     NR_OP_##name == NR_OP_poisson)
 #define EASY_OF(name) \
     (NR_OP_##name == NR_OP_pow ? nr_easy_power_f32 : NR_OP_##name == NR_OP_zeta ? nr_easy_trigamma_f32 : nr_easy_f32)
 #define QUICK(name)                                                \

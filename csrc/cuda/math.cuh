@@ -114,6 +114,7 @@ template <class T> DEVICE T bessel_i1(T x) { return T(nr_i1_f64((double)x)); }
 template <class T> DEVICE T bessel_i1e(T x) { return T(nr_i1e_f64((double)x)); }
 template <class T> DEVICE T igamma(T a, T x) { return T(nr_igamma_f64((double)a, (double)x)); }
 template <class T> DEVICE T igammac(T a, T x) { return T(nr_igammac_f64((double)a, (double)x)); }
+template <class T> DEVICE T poisson(T rate, T u) { return T(nr_poisson_f64((double)rate, (double)u)); }
 
 template <class T> DEVICE T sinc(T x) {
     double whole = rint((double)x), half = 0.5 * whole, pi = 3.1415926535897931;

@@ -59,6 +59,8 @@ def grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 def grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
     """g a ** b log(a); 0 for a = 0 and b >= 0, where log(a) is infinite but 0 ** b is constant."""
+    if a._weak and (n := a.item()) > 0:  # a stands for a Python number
+        return g * (a.pow(b) * math.log(n))
     is_flat = (a == 0) & (b.real >= 0)
     varies = is_flat.logical_not()
     base = g.new_ones(()).where(is_flat, a.to(g.dtype))  # of dtype g: where() of two Python numbers has the default one

@@ -43,8 +43,8 @@ from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
 from .create import dtype_or_default, options_like
-from .op import method
-from .pointwise import where
+from .op import function_op, method
+from .pointwise import clamp, where
 from .view import expand, narrow, sizes
 
 # ---- tensors of one distribution ------------------------------------------------------------------------------------
@@ -358,14 +358,15 @@ def multinomial(
     return searchsorted(sums, draws, right=True).minimum(searchsorted(sums, total))  # a draw may round up to the total
 
 
+_poisson_of = function_op("poisson")  # of rates and uniform numbers
 _LARGE = 1e7  # rates from which a Poisson distribution is approximated by a normal one
 
 
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Draws from Poisson distributions. input has the rates; the result has its shape and dtype. The method is
     inversion: the probabilities of the outcomes are subtracted from a uniform number, from the likeliest outcome
-    outwards, until it is negative. Rates above 10 million give rounded normal numbers. DTypeError for integers,
-    ArgumentError for rates that are negative or not finite.
+    outwards, or for rates below 10 from 0, until it is negative. Rates above 10 million give rounded normal numbers.
+    DTypeError for integers, ArgumentError for rates that are negative or not finite.
 
     >>> norch.poisson(norch.tensor([0.0, 5.0])).shape
     norch.Size([2])
@@ -379,40 +380,13 @@ def _poisson(x: Tensor, generator: Generator | None) -> Tensor:
     rates: Any = cast(x.detach(), float64)
     if not dtype.is_floating_point:
         raise DTypeError(f"poisson: rates must be floats, not {dtype.name}")
-    if not holds((rates >= 0) & (rates < math.inf)):
+    if not holds(clamp(rates, 0.0, finfo(float64).max) == rates):
         raise ArgumentError("poisson: rates must be finite and not negative")
-    rate = where(rates < _LARGE, rates, 0.0)
-    counts = up = down = rate.floor()
-    above = below = where(rate > 0, (down * rate.log() - rate - _log_factorial(down)).exp(), 1.0)
-    left = rand_like(rate, generator=generator) - above
-    searching = left >= 0
-    while occurs(searching):
-        for upwards in (True, False):
-            if upwards:
-                up = up + 1
-                probability = above = above * (rate / up)
-            else:
-                probability = below = below * (down / rate)
-                down = down - 1
-            left = left - probability
-            hit = searching & (left < 0)
-            counts = where(hit, up if upwards else down, counts)
-            searching = searching & ~hit
-        searching = searching & ((above > 0) | (below > 0))  # where rounding leaves a rest, it is the likeliest
+    counts = _poisson_of(where(rates < _LARGE, rates, 0.0), rand_like(rates, generator=generator))
     if occurs(rates >= _LARGE):
         normals = randn_like(rates, generator=generator) * rates.sqrt() + rates
         counts = where(rates < _LARGE, counts, normals.round())
     return cast(counts, dtype)
-
-
-def _log_factorial(n: Tensor) -> Tensor:
-    """log(n!) by Stirling's series for n + 10, where four terms are exact to 1e-14."""
-    z, product = n + 11, n + 1
-    for k in range(2, 11):
-        product = product * (n + k)
-    inverse = 1.0 / (z * z)
-    series = (1 / 12 - inverse * (1 / 360 - inverse * (1 / 1260 - inverse * (1 / 1680)))) / z
-    return (z - 0.5) * z.log() - z + (0.5 * math.log(2 * math.pi) + series) - product.log()
 
 
 # ---- fills ----------------------------------------------------------------------------------------------------------

@@ -266,3 +266,7 @@ def test_bits_of_floats(dtype: str) -> None:
     finite = np.isfinite(x)  # C leaves the exponent of the others open
     np.testing.assert_array_equal(found.exponent.numpy()[finite], exponent[finite])
     assert not found.exponent.numpy()[~finite].any()
+    given = norch.tensor(x[finite], requires_grad=True)
+    norch.frexp(given).mantissa.backward(norch.full(given.shape, 0.25, dtype=given.dtype))
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(given.grad.numpy(), np.ldexp(kind.type(0.25), -exponent[finite]))

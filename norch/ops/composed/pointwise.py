@@ -217,12 +217,13 @@ def frexp(input: Tensor) -> frexp_result:
     """
     input = floats_of(input, "frexp")
     x = input.detach()
-    exponent = lib.norch_cast(rows._exponent(x), int32.code)
+    exponent = rows._exponent(x)
     mantissa = _mantissa(input, rows._significand(x), exponent)
-    return frexp_result(mantissa, exponent.clone() if mantissa.requires_grad else exponent)  # which may be written to
+    return frexp_result(mantissa, lib.norch_cast(exponent, int32.code))
 
 
-@differentiable("frexp", tensors=("exponent",), grad_x=lambda g, exponent: _scaled(g, -exponent))
+# 2**exponent can be infinite, but half of it cannot.
+@differentiable("frexp", tensors=("exponent",), grad_x=lambda g, exponent: g * 0.5 / rows.exp2(exponent - 1))
 def _mantissa(x: Tensor, mantissa: Tensor, exponent: Tensor) -> Tensor:
     return mantissa
 
