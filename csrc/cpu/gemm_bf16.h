@@ -67,6 +67,7 @@ typedef struct tile_ahead {
 
 #define ROWS_AHEAD 16  /* steps of k that a line is fetched before it is packed */
 #define GROUP_LANES 64 /* lanes of the right operand that are packed together: two lines of a row of B */
+#define LIES_LANES 64  /* of the right operand, for which the left one is not copied */
 /* The number of steps of 32 of k whose part of two panels stays in the first cache. Sums are in memory between parts of
  * k. */
 #define STEPS_AT_ONCE 16

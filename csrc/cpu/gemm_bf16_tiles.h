@@ -134,12 +134,12 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
     TILE_NAME(end_sums)(t, sums);
 }
 
-/* A panel of the left operand: `lanes` lanes at `at`, k numbers each. The parts that cannot be loaded in place, edges
- * or all, are at `packed`; with `pack` they are copied there first. */
-static tile_panel TILE_NAME(left_panel)(const tile_operand *x, const bf16_bits *at, int64_t k, int lanes,
+/* A panel of the left operand: `lanes` lanes at `at`, k numbers each. The parts that are not loaded in place (`lies`),
+ * edges or all, are at `packed`; with `pack` they are copied there first. */
+static tile_panel TILE_NAME(left_panel)(const tile_operand *x, const bf16_bits *at, int64_t k, int lanes, bool lies,
                                         bf16_both *packed, bool pack) {
     const int64_t whole = k / (2 * TILE_ROW), inner = whole * 2 * TILE_ROW;
-    const bool direct = x->step == 1 && lanes == TILE_ROW;
+    const bool direct = lies && lanes == TILE_ROW;
     if (pack && !direct)
         TILE_NAME(pack_panels)(true, packed, 0, k, at, x->lane, x->step, lanes);
     else if (pack && inner < k)
@@ -166,6 +166,9 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
     tile_ahead ahead = {.step = right.step};
     ahead.c_row = p->c_row * (int64_t)sizeof(bf16_bits);
     ahead.lane = left.lane * (int64_t)sizeof(bf16_bits);
+    /* a row of a tile that is in two cache lines takes the time of both: copied if some panels use it */
+    const bool aligned = left.lane * (int64_t)sizeof(bf16_bits) % 64 == 0;
+    const bool lies = left.step == 1 && (aligned || r1 - r0 <= LIES_LANES);
     bool special = false;
     TILES t;
     tiles_begin(&t);
@@ -192,7 +195,7 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
             tile_panel panels[2];
             for (int h = 0; h * TILE_ROW < lefts; h++) {
                 panels[h] = TILE_NAME(left_panel)(&left, left.at + (l + h * TILE_ROW) * left.lane, p->k,
-                                                  (int)least(TILE_ROW, lefts - h * TILE_ROW),
+                                                  (int)least(TILE_ROW, lefts - h * TILE_ROW), lies,
                                                   edges + (2 * turn + h) * panel, r == r0 && part == 0);
                 panels[h].at += s0 * panels[h].step;
             }

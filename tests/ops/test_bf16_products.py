@@ -42,6 +42,7 @@ SIZES = [
         (40, 1100, 150),
         (70, 64, 200),
         (90, 96, 40),
+        (50, 100, 130),  # rows of the left operand that are no lines of the cache
         pytest.param((150, 9000, 40), marks=pytest.mark.host),  # blocks of the CPU; simulated in 16 s
     ),
 ]
