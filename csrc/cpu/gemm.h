@@ -243,20 +243,27 @@ static bool NAME(is_far)(const product *p) { return p->b_col == 1 && p->k * p->n
 static bool NAME(in_place)(const product *p) {
     const int64_t size = sizeof(T), together = (p->m + BLOCK_K / PACK_PANELS) * p->n * size;
     const bool far = NAME(is_far)(p), fits = together <= nr_second_cache() / 4 * 3;
-    const int64_t tiles = p->b_row * size % VECTOR || (far && !fits) ? 2 : far ? FEW_TILES : 5;
+    const int64_t tiles = p->b_row * size % VECTOR || (far && !fits) ? 2 : far ? FEW_TILES(0) : 5;
     return p->b_col == 1 && p->m <= tiles * TILE_ROWS;
 }
 
-/* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed on the stack. For short sums
- * it packs as many as fit there, so that rows of C are written in long pieces. In place, panels of the same rows of B
- * follow each other, as they share pages. If B is far, tiles bring the next panel to the second cache: those of the
- * first rows of A a line of each row, those of the next rows the other line. */
+/* Takes some panels of B at a time, in place if few rows of A use them, otherwise packed. A tile of A meets all of them
+ * while it is in the first cache; without memory for many there are as many as fit on the stack. For short sums they
+ * are more, so that rows of C are written in long pieces. In place, panels of the same rows of B follow each other, as
+ * they share pages. If B is far, tiles bring the next panel to the second cache: those of the first rows of A a line of
+ * each row, those of the next rows the other line. */
 static void NAME(run_panel)(const product *p) {
-    T packed[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
+    T stack[BLOCK_K * PANEL_COLS] __attribute__((aligned(64)));
     const int64_t k_size = ceil_div(p->k, ceil_div(p->k, p->k_block)), blocks = ceil_div(p->k, k_size);
     const int64_t tiles = ceil_div(p->m, TILE_ROWS), rows = p->m / tiles, longer = p->m % tiles;
     const bool in_place = NAME(in_place)(p), far = NAME(is_far)(p);
-    const int64_t depth = k_size * 4 <= BLOCK_K ? k_size : p->k_block, fit = in_place ? 1 : BLOCK_K / depth;
+    const int64_t depth = k_size * 4 <= BLOCK_K ? k_size : p->k_block, panels = ceil_div(p->n, PANEL_COLS);
+    int64_t fit = in_place ? 1 : BLOCK_K / depth;
+    const int64_t wide = ceil_div(panels, ceil_div(panels, GROUP_PANELS * fit));
+    const size_t bytes = (size_t)(wide * PANEL_COLS * k_size) * sizeof(T);
+    const bool more = !in_place && wide > fit && tiles > 1 && work_of(p) >= SERIAL_WORK;
+    T *const scratch = more ? nr_scratch(bytes) : NULL, *const packed = scratch ? scratch : stack;
+    if (scratch) fit = wide;
     const int64_t group = fit * PANEL_COLS, groups = ceil_div(p->n, group);
     for (int64_t x = 0; x < groups * blocks; x++) {
         const int64_t pc = (in_place ? x / groups : x % blocks) * k_size, kc = least(k_size, p->k - pc);
@@ -280,6 +287,7 @@ static void NAME(run_panel)(const product *p) {
             c += to.rows * p->c_row;
         }
     }
+    if (scratch) nr_scratch_free(scratch, bytes);
 }
 
 /* ---- the blocked algorithm -------------------------------------------------------------------- */
@@ -312,7 +320,13 @@ static void NAME(block_task)(const BLOCKS *s, T *packed_a, int64_t task) {
     int64_t i0 = task % s->row_blocks * s->mc, mc = least(s->mc, p->m - i0), kc = s->kc;
     const T *a = NAME(operand_at)(p, p->a, i0 * p->a_row + s->pc * p->a_col);
     if (WIDENS(p)) NAME(pack_narrow_panels)(p, true, packed_a, kc, a, p->a_row, p->a_col, mc);
-    for (int64_t i = 0; i < mc && !WIDENS(p); i += TILE_ROWS) {
+    const int64_t whole = p->a_row == 1 && !WIDENS(p) ? mc / TILE_ROWS * TILE_ROWS : 0;
+    for (int64_t q = 0; q < kc && whole; q++) { /* A^T is read in long pieces, as B is */
+        const T *row = a + q * p->a_col;
+        for (int64_t i = 0; i < whole; i += TILE_ROWS)
+            memcpy(packed_a + i * kc + q * TILE_ROWS, row + i, TILE_ROWS * sizeof(T));
+    }
+    for (int64_t i = whole; i < mc && !WIDENS(p); i += TILE_ROWS) {
         NAME(pack_a)(packed_a + i * kc, kc, a + i * p->a_row, p->a_row, p->a_col, mc - i);
     }
     int64_t first = task / s->row_blocks * s->group * PANEL_COLS, last = least(s->nc, first + s->group * PANEL_COLS);
@@ -399,8 +413,11 @@ static algorithm NAME(choose)(const product *p) {
      * of A stays in the second cache while the columns pass by */
     const bool narrow = p->n * 3 <= padded * 2, stays = p->m * DOT_K * (int64_t)sizeof(T) <= nr_second_cache() / 2;
     if (along_k && (narrow ? p->k >= 6 * LANES : p->k >= p->m * LANES && stays)) return DOT;
-    if (p->m <= FEW_TILES * TILE_ROWS || p->n <= FEW_PANELS(p->a_col) * PANEL_COLS ||
-        p->k * (int64_t)sizeof(T) <= SHORT_BYTES(p->a_col) || work_of(p) <= 320.0 * 320.0 * 320.0)
+    const int64_t size = sizeof(T), tiles = FEW_TILES(p->a_col);
+    const bool collide = p->a_row == 1 && p->a_col * size % PAGE == 0 && p->k * size > 512;
+    if (p->m <= tiles * TILE_ROWS || p->k * size <= SHORT_BYTES(p->a_col, size) ||
+        p->n <= (collide ? 1 : FEW_PANELS(p->a_col)) * PANEL_COLS ||
+        work_of(p) <= (collide ? 1e7 : 320.0 * 320.0 * 320.0))
         return PANEL;
     return BLOCKED;
 }
@@ -495,13 +512,16 @@ static int32_t NAME(run)(const nr_call *call) {
     if (total >= SERIAL_WORK && nr_threads() > 1) {
         job.group = work < CHUNK_WORK ? (int64_t)(CHUNK_WORK / work) : 1;
         if (work >= 2 * CHUNK_WORK) {
-            /* B is split rather than A, whose panels would be packed again in every chunk */
+            /* B is split rather than A, whose panels would be packed again in every chunk; panels of B that are packed
+             * together stay so */
             int64_t parts = (int64_t)(work / CHUNK_WORK);
+            if (job.chosen == PANEL) parts = least(parts, 3 * nr_threads());
             int64_t unit = job.chosen == PANEL ? PANEL_COLS
                            : job.chosen == DOT ? 16
                                                : 256,
                     row_unit = TILE_ROWS * DOT_ROWS;
-            int by_cols = p->m == 1 || p->n >= 4 * unit || p->n >= p->m;
+            const int64_t many = job.chosen == PANEL && p->n < p->m ? parts : 1;
+            int by_cols = p->m == 1 || p->n >= 4 * unit * many || p->n >= p->m;
             job.rows = by_cols ? p->m : ceil_div(ceil_div(p->m, parts), row_unit) * row_unit;
             job.cols = by_cols ? ceil_div(ceil_div(p->n, parts), unit) * unit : p->n;
             job.parts = ceil_div(p->m, job.rows) * ceil_div(p->n, job.cols);

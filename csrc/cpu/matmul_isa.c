@@ -27,14 +27,20 @@
 #define BLOCK_N 2048
 /* The number of panels that are packed together: their rows are consecutive cache lines, which prefetchers detect. */
 #define PACK_PANELS (VECTOR == 32 ? 8 : 4)
+/* This many times as many panels of B as fit on the stack take part in a product together. */
+#define GROUP_PANELS (VECTOR == 64 ? 8 : 1)
+/* Whether a large second cache holds the panels of B that a tile of A meets, so that more of A is read where it lies. */
+#define LARGE_CACHE (VECTOR == 64 && nr_second_cache() >= 2 << 20)
 /* Up to this number of bytes along k, writing C takes most of the time; A is read in place, and C is written in long
  * pieces. Numbers of A that are not contiguous are read again for some panels at a time. */
-#define SHORT_BYTES(a_col) ((a_col) == 1 ? 256 : 64)
-/* Up to which A is read where it lies: tiles of rows, more where a large second cache holds them, and panels of
- * columns, which are narrower with AVX2. Numbers of A that are far apart in memory are read again for each panel, so
- * there are fewer panels. */
-#define FEW_TILES (VECTOR == 64 && nr_second_cache() >= 2 << 20 ? 12 : 7)
-#define FEW_PANELS(a_col) (VECTOR == 32 && (a_col) == 1 ? 5 : 3)
+#define SHORT_BYTES(a_col, size) ((a_col) != 1 ? (LARGE_CACHE ? 256 : 64) : LARGE_CACHE ? BLOCK_K * (size) : 256)
+/* Up to which A is read where it lies: tiles of rows, and panels of columns. Numbers of A that are far apart in memory
+ * are read again for each panel, so there are fewer. */
+#define FEW_TILES(a_col) (!LARGE_CACHE ? 7 : (a_col) == 1 ? 24 : 12)
+#define FEW_PANELS(a_col) ((a_col) != 1 ? 3 : LARGE_CACHE ? 8 : VECTOR == 32 ? 5 : 3)
+/* Numbers this far apart share a set of the first cache: columns of A^T that lie so are not kept there for the next
+ * panel of B. */
+#define PAGE 4096
 #define FAR_BYTES (1 << 20)
 /* The block of k of dot products, and of a row of C that is a sum of rows of B. */
 #define DOT_K 1024

@@ -60,6 +60,8 @@ def large_layers():
         (norch.matmul, (drawn(2000, 1500), drawn(1500, 3))),
         (norch.matmul, (drawn(350, 1300), drawn(1300, 330))),  # packed, in several blocks of k
         (norch.matmul, (drawn(3, 1500), drawn(1500, 900))),
+        (norch.matmul, (drawn(90, 300), drawn(300, 700))),  # groups of panels
+        (norch.matmul, (drawn(1024, 200).T, drawn(1024, 90))),
     ]:
         out = function(*inputs)
         grads = norch.autograd.grad(out, inputs, norch.ones_like(out))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import DEVICE
+from product_operands import operands_of_layouts
 
 import norch
 from norch.testing import assert_close, gradcheck, gradgradcheck
@@ -339,3 +341,18 @@ def test_a_few_rows_by_a_large_operand(sizes: tuple[int, int, int], dtype: Any) 
     finally:
         norch.set_num_threads(before)
     assert results[0].equal(results[1])
+
+
+# m, k, n: groups of panels of the right operand, the last one smaller; short sums; rows of a transposed left operand
+# that are whole pages apart, packed by long pieces
+@pytest.mark.host
+@pytest.mark.kernel
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64], ids=str)
+@pytest.mark.parametrize("sizes", [(170, 300, 650), (360, 40, 2100), (1024, 270, 75), (345, 1030, 120)], ids=str)
+def test_large_products(sizes: tuple[int, ...], dtype: norch.dtype) -> None:
+    rng = np.random.default_rng(0)
+    m, k, n = sizes
+    for a, b in operands_of_layouts(lambda *shape: norch.tensor(rng.normal(size=shape), dtype=dtype), m, k, n):
+        wide_a, wide_b = a.double().numpy(), b.double().numpy()
+        error = np.abs((a @ b).double().numpy() - wide_a @ wide_b)
+        assert (error <= norch.finfo(dtype).eps * math.sqrt(k) * (np.abs(wide_a) @ np.abs(wide_b))).all()
