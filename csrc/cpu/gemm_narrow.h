@@ -11,7 +11,7 @@
  * The blocked algorithm widens while it packs (gemm_pack_narrow.h). Each sum has the order of the whole product in
  * float32; blocks and threads do not change it. */
 
-#define NARROW_ROWS (9 * TILE_ROWS) /* of a block */
+#define NARROW_ROWS (greatest(FEW_TILES(0), 9) * TILE_ROWS) /* of a block */
 #define NARROW_COLS 64
 #define NARROW_K 16 /* rows of B that are added to a few rows of C at once: a multiple of those of add_rows */
 #define NARROW_FIRST (32 * 1024) /* bytes of a block of B that a few rows use */
@@ -94,7 +94,7 @@ static void choose_narrow_blocks(narrow_job *job, const product *p) {
     const bool first = p->m <= 8;
     const int64_t bytes = first ? NARROW_FIRST : block_bytes();
     const int64_t unit = job->chosen == DOT ? 4 : NARROW_COLS;
-    job->rows = least(p->m, NARROW_ROWS);
+    job->rows = ceil_div(p->m, ceil_div(p->m, NARROW_ROWS)); /* 128 are not 126 and 2 */
     job->depth = job->chosen == DOT ? DOT_K : job->chosen == PANEL ? depth_float32(p) : p->k > ROW_K ? p->k : NARROW_K;
     const int64_t fit = bytes / (int64_t)sizeof(float) / (least(p->k, job->depth) + job->rows) / unit * unit;
     job->cols = least(p->n, greatest(fit, unit));
