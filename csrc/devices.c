@@ -1,7 +1,7 @@
 /* devices: registers the devices. The CPU and the meta device are built in. CUDA is a plugin, a library that is loaded
  * when first needed: libnorch_cuda.so in the folder of this library, or the file that NORCH_CUDA_LIBRARY names. */
 #define _GNU_SOURCE
-#ifndef _WIN32
+#if !defined _WIN32 && !defined __wasm__
 #include <dlfcn.h>
 #include <unistd.h>
 #endif
@@ -24,6 +24,10 @@ static int32_t find_devices(void) {
     return nr_fail(NORCH_ERROR_DEVICE,
                    "cuda: norch has no CUDA backend for Windows; run it inside WSL, Windows' own Linux, or "
                    "leave the tensors on \"cpu\"");
+}
+#elif defined __wasm__
+static int32_t find_devices(void) {
+    return nr_fail(NORCH_ERROR_DEVICE, "cuda: a page has no CUDA; leave the tensors on \"cpu\"");
 }
 #else
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
