@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import io
 import linecache
 import traceback
@@ -88,6 +89,8 @@ class Session:
 
     def _explain(self, error: BaseException, name: str, line: int) -> None:
         """A traceback from the cell on; of a text that could not be parsed none."""
+        if isinstance(error, ModuleNotFoundError):
+            error.add_note("A page has no packages but norch and Python's own.")
         said = traceback.TracebackException.from_exception(error)
         frames = list(said.stack)
         while frames and frames[0].filename != name:
@@ -97,8 +100,13 @@ class Session:
         self.output.show(line, "".join(said.format()), True)
 
 
+def _no_input(*_: object) -> str:
+    raise OSError("input: a page cannot be asked; write the value into the cell")
+
+
 def prepare() -> None:
     """Lets the chapters' programs run where there are neither processes nor threads."""
     import compiler
 
+    builtins.input = _no_input
     compiler.install()

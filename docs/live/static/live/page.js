@@ -33,6 +33,7 @@ class Code {
     this.block = block;
     this.source = source;
     this.label = label;
+    this.waiting = [];
     this.bar = document.createElement("div");
     this.bar.className = "live-bar";
     block.after(this.bar);
@@ -49,6 +50,15 @@ class Code {
   }
   get text() { return this.view ? this.view.text : this.source; }
   changed() {}
+  // Shows what came out of a line, once a frame: a program may print thousands of times.
+  show(part) {
+    const last = this.waiting.at(-1);
+    if (last?.line === part.line && last.error === part.error) last.text += part.text;
+    else if (this.waiting.push({ ...part }) === 1) requestAnimationFrame(() => this.flush());
+  }
+  flush() {
+    for (const { line, ...part } of this.waiting.splice(0)) this.view?.show(line, part);
+  }
   close() {
     this.bar.previousElementSibling.remove();
     this.view = null;
@@ -92,9 +102,9 @@ class Cell extends Code {
     }
     await this.once();
   }
-  show({ line, text, error }) {
-    this.shown.push({ line, text, error });
-    this.view?.show(line, { text, error });
+  show(part) {
+    this.shown.push(part);
+    super.show(part);
   }
   // Whether it ran, to its end but for exceptions at a prompt.
   async once() {
@@ -106,11 +116,13 @@ class Cell extends Code {
     this.say("running", "busy");
     const begin = performance.now();
     try {
-      const well = await ask("run", [this.name, this.text, this.prompt], (part) => this.show(part));
+      const well = await ask("run", [this.name, this.text, this.prompt], ({ line, text, error }) => this.show({ line, text, error }));
+      this.flush();
       this.ran = well || this.prompt;
       const seconds = (performance.now() - begin) / 1000;
       this.say(well ? (seconds < 0.1 ? "done" : `${seconds.toFixed(1)} s`) : "raised", well ? "good" : "bad");
     } catch (error) {
+      this.flush();
       this.ran = false;
       this.say(error.message, "bad");
     }
@@ -153,14 +165,14 @@ class Exercise extends Code {
     await this.open(this.stored ?? this.source);
     this.view.clear();
     this.say("checking", "busy");
-    let said = "";
     try {
       const well = await ask("check", [this.name, this.text, this.check], ({ line, text, error }) => {
-        said += text;
-        if (!(text.trim() === "solved" || text === "\n")) this.view?.show(line, { text, error });
+        if (!(text.trim() === "solved" || text === "\n")) this.show({ line, text, error });
       });
+      this.flush();
       this.say(well ? "solved" : "not yet", well ? "good" : "bad");
     } catch (error) {
+      this.flush();
       this.say(error.message, "bad");
     }
   }

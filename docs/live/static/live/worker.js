@@ -5,15 +5,16 @@ const here = new URL(".", import.meta.url);
 const tell = (event, detail) => postMessage({ event, detail });
 
 // Counts the bytes of all that is fetched while Python starts.
-function counting(total) {
+function counting() {
   const fetched = self.fetch;
+  const sizes = fetched(new URL("sizes.json", here)).then((answer) => answer.json());
   let done = 0;
   self.fetch = async (...request) => {
     const answer = await fetched(...request);
     const counter = new TransformStream({
-      transform(chunk, out) {
+      async transform(chunk, out) {
         done += chunk.length;
-        tell("loading", { done, total });
+        tell("loading", { done, total: (await sizes).total });
         out.enqueue(chunk);
       },
     });
@@ -23,7 +24,7 @@ function counting(total) {
 }
 
 async function start() {
-  const end = counting((await (await fetch(new URL("sizes.json", here))).json()).total);
+  const end = counting();
   const archive = fetch(new URL("norch.zip", here)).then((answer) => answer.arrayBuffer());
   const python = await loadPyodide({ indexURL: new URL("pyodide/", here).href });
   python.unpackArchive(await archive, "zip", { extractDir: "/live" });
@@ -54,8 +55,8 @@ onmessage = ({ data }) => {
   last = last.then(async () => {
     try {
       postMessage({ id: data.id, result: await (await started)(data) });
-    } catch (error) {
-      postMessage({ id: data.id, error: error.message });
+    } catch (error) { // of a function that the page calls; session.py shows what cells and exercises raise, so Python is broken
+      postMessage({ id: data.id, error: error.message, broken: data.method !== "call" });
     }
   });
 };
