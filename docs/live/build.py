@@ -2,8 +2,9 @@
 
 python docs/live/build.py OUT NODE_MODULES WHEEL CC LINK
 
-OUT/live gets the editor, Pyodide, and norch.zip: norch's wheel, the session, and what the C of chapters and solutions
-compiles to. CC and LINK are the commands for a side module of Pyodide: of C, and of its object files.
+OUT/live gets the editor, Pyodide, and norch.zip: norch's wheel, the session, byte code of both (bytecode.mjs), and
+what the C of chapters and solutions compiles to. CC and LINK are the commands for a side module of Pyodide: of C, and
+of its object files.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ def main(out: str, modules: str, wheel: str, cc: str, link: str) -> None:
     files |= {f"compiled/{compiled(text).name}": side_module(text, cc, link) for text in c_sources()}
     files["digits.bin"] = digits()
     archive(live / "norch.zip", Path(wheel), files)
+    subprocess.run(["node", HERE / "bytecode.mjs", live], check=True)
     licences(Path(modules), live / "LICENCES.txt")
     fetched = [path for path in [*(live / "pyodide").iterdir(), live / "norch.zip"] if path.suffix != ".mjs"]
     (live / "sizes.json").write_text(json.dumps({"total": sum(path.stat().st_size for path in fetched)}))

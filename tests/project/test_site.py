@@ -176,6 +176,42 @@ def test_a_cell_runs_what_is_above_it_is_edited_stopped_and_reset(page: Any) -> 
     assert [part["text"].strip() for part in shown][1] == "[4, 5, 6, 7]"
 
 
+def _says(page: Any, text: str, wanted: str) -> None:
+    """What comes out of the page's first cell, once it holds `text`, or is said beside it, has the wanted words."""
+    cell, note = page.locator("div.live").first, page.locator(".live-note").first
+    _write(page.locator(".live-editor").first, text)
+    playwright.expect(note).to_have_attribute("data-state", re.compile("good|bad"))
+    shown = "".join(part["text"] for part in cell.evaluate("block => block.live.shown")) + note.inner_text()
+    assert wanted in shown, f"{text}: {shown[-2000:]}"
+
+
+def test_mistakes_are_explained_and_python_goes_on(page: Any) -> None:
+    page.goto("/learn/1_tensor.html")
+    _run(page.locator("div.live").first)
+    for text, wanted in {
+        "print((1, 2)": "'(' was never closed",
+        "import norch\nnorch.ones(3, 4) @ norch.ones(3, 4)": "sizes 4 and 3 of the inner dimension do not match",
+        "norch.ones(800_000_000)": "OutOfMemoryError: ones: out of memory for 3200000000 bytes",
+        "norch.ones(2, device='cuda')": 'a page has no CUDA; leave the tensors on "cpu"',
+        "import numpy": "A page has no packages but norch and Python's own.",
+        "input('which? ')": "a page cannot be asked; write the value into the cell",
+        "for i in range(100_000): print(i)": "... and more",
+        "import os\nos._exit(3)": "Python broke",
+        "print(111 * 111)": "12321",
+    }.items():
+        _says(page, text, wanted)
+
+
+def test_a_page_loads_byte_code_and_keeps_the_sources(page: Any) -> None:
+    page.goto("/learn/1_tensor.html")
+    _run(page.locator("div.live").first)
+    columns = "list(nn.Linear.forward.__code__.co_positions())[-1][2:]"  # a compiler of the page would tell them
+    _says(page, f"import norch\nfrom norch import nn\n{columns}", "(None, None)")
+    _says(page, columns.replace("nn.Linear.forward", "(lambda: 1)"), "(14, 15)")
+    _says(page, "import inspect\ninspect.getsource(nn.Linear.forward)", "def forward(self, input: Tensor) -> Tensor:")
+    _says(page, "nn.Linear(2, 1)(norch.ones(3))", "\n    return FUNCTIONS[")
+
+
 def test_c_that_was_not_compiled_is_refused(page: Any) -> None:
     page.goto("/learn/5_library.html")
     _run(page.locator("div.live").nth(1))
