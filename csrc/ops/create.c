@@ -16,6 +16,16 @@ static inline norch_tensor *scalar(int32_t dtype, const void *value, size_t size
     return nr_finished(x, nr_note_host_wrote(x));
 }
 
+/* x, whose elements the host has written. While a program is recorded: a copy by a recorded call, so that a replay
+ * begins with these elements again even if the program writes to the tensor. */
+static norch_tensor *from_host(norch_tensor *x) {
+    x = nr_finished(x, nr_note_host_wrote(x));
+    if (!x || !nr_records()) return x;
+    norch_tensor *copy = norch_clone(x);
+    nr_release(x);
+    return copy;
+}
+
 norch_tensor *norch_scalar_float(double value) { return scalar(NORCH_FLOAT64, &value, sizeof value); }
 
 norch_tensor *norch_scalar_int(int64_t value, int64_t dtype) {
@@ -92,7 +102,7 @@ norch_tensor *norch_arange(int64_t n, int64_t dtype, double start, double step, 
 #define NARROW(...)
 #include "../dtypes.def"
     }
-    return nr_finished(x, nr_note_host_wrote(x));
+    return from_host(x);
 }
 
 norch_tensor *norch_linspace(int64_t n, int64_t dtype, double start, double end) {
@@ -110,7 +120,7 @@ norch_tensor *norch_linspace(int64_t n, int64_t dtype, double start, double end)
         count_double(x->data, half, start, 0, step);
         count_double((double *)x->data + half, n - half, end, half + 1 - n, step);
     }
-    return nr_finished(x, nr_note_host_wrote(x));
+    return from_host(x);
 }
 
 norch_tensor *norch_triangle_indices(int64_t n, int64_t row, int64_t columns, int64_t offset, bool upper) {
@@ -130,7 +140,7 @@ norch_tensor *norch_triangle_indices(int64_t n, int64_t row, int64_t columns, in
             to[at] = column;
         }
     }
-    return nr_finished(x, nr_note_host_wrote(x));
+    return from_host(x);
 }
 
 /* Checks that a buffer has as many bytes as a tensor. */
@@ -151,7 +161,7 @@ norch_tensor *norch_from_bytes(const void *bytes, int64_t n, int64_t ndim, const
     memcpy(x->data, bytes, (size_t)n);
     if (dtype == NORCH_BOOL) /* normalizes bools to 0 and 1 */
         for (int64_t i = 0; i < n; i++) ((uint8_t *)x->data)[i] = ((uint8_t *)x->data)[i] != 0;
-    return nr_finished(x, nr_note_host_wrote(x));
+    return from_host(x);
 }
 
 norch_tensor *norch_from_memory(void *data, int64_t ndim, const int64_t *shape, const int64_t *strides, int64_t dtype,

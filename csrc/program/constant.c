@@ -1,5 +1,5 @@
 /* constant: constant folding. A call of the CPU whose inputs are Python's numbers, as in the first steps of backward(),
- * runs once, at the end of the recording, if its result is small. */
+ * runs once, at the end of the recording, if its result is small or a copy no larger than what it copies. */
 #include "../core/error.h"
 #include "../core/memory.h"
 #include "plans.h"
@@ -29,10 +29,15 @@ static void keep_numbers(const nr_program *program, nr_instr *instr) {
 /* The block that a call writes, if nothing else writes it, and the call writes all of it; else NULL. */
 static nr_block *only_result(nr_program *program, const nr_instr *instr) {
     int32_t written = -1;
-    for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++)
-        if (program->uses[u].written) written = program->uses[u].block;
+    size_t most = MOST_BYTES;
+    for (int64_t u = instr->first_use; u < instr->first_use + instr->uses; u++) {
+        const nr_use *use = &program->uses[u];
+        if (use->written) written = use->block;
+        if (instr->call.family == NR_COPY && constant_of(program, use) && program->blocks[use->block].bytes > most)
+            most = program->blocks[use->block].bytes;
+    }
     nr_block *block = written < 0 ? NULL : &program->blocks[written];
-    if (!block || block->kind != NR_TEMPORARY || block->bytes > MOST_BYTES) return NULL;
+    if (!block || block->kind != NR_TEMPORARY || block->bytes > most) return NULL;
     if (nr_plan_dense_bytes(&instr->call) != (int64_t)block->bytes) return NULL;
     int64_t writers = 0;
     for (int64_t u = 0; u < program->use_count; u++)

@@ -215,6 +215,75 @@ def test_small_results_of_numbers_are_computed_once(function, left):
         assert bits(captured(x)) == bits(function(x))
 
 
+def number_added_to(x):
+    factor = norch.tensor(2.0)
+    factor += x.sum()
+    return x * factor
+
+
+def list_multiplied(x):
+    y = norch.tensor([[1.0, 2.0, 3.0]] * 20)
+    y *= x
+    y[0] = 5
+    return y
+
+
+def row_of_counts(x):
+    y = norch.arange(60).view(20, 3)
+    row = y[0]
+    row += 1
+    return y + x
+
+
+def read_and_cleared(x):
+    y = norch.linspace(0, 1, 3)
+    z = y + x
+    y.zero_()
+    return z + y
+
+
+def indices_moved(x):
+    at = norch.tensor([0, 2])
+    y = x[:, at]
+    at -= 1
+    return y + x[:, at]
+
+
+def mask_inverted(x):
+    mask = norch.tensor([True, False, True])
+    mask ^= True
+    return x.masked_fill(mask, -1)
+
+
+def triangle_moved(x):
+    rows = norch.triu_indices(3, 3)
+    rows += 1
+    return x[rows[0]] + rows[1].sum()
+
+
+def returned(x):
+    y = norch.tensor([1.0, 2.0, 3.0])
+    return y, y.add_(x[0])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [number_added_to, list_multiplied, row_of_counts, read_and_cleared, indices_moved, mask_inverted, triangle_moved,
+     returned],
+)  # fmt: skip
+def test_tensors_of_numbers_are_written_to(function):
+    """Each replay begins with the numbers again."""
+    captured = made(function, norch.ones(20, 3))
+    for number in (2.0, -3.0, 0.5):
+        x = norch.full((20, 3), number)
+        assert bits(captured(x)) == bits(function(x))
+
+
+def test_tensors_of_numbers_that_are_only_read_are_not_copied():
+    captured = made(lambda x: x + norch.tensor([[float(i) for i in range(50)]] * 20), norch.ones(20, 50))
+    assert operations(captured) == ["add"]
+
+
 @pytest.mark.parametrize("kind", ["argument", "closure", "gradient"])
 def test_another_view_of_the_same_storage_is_another_tensor(kind):
     both = norch.arange(1.0, 5.0)
