@@ -135,6 +135,8 @@ class CompiledFunction(CapturedFunction):
             if outs is not None:
                 if trace.visited:
                     return self._refused("it calls backward(), and its result has a graph", out, kind)
+                if trace.keeps_result:
+                    return self._refused("a tensor that it makes is kept elsewhere; return it", out, kind)
                 lib.norch_record_pause(recording, leaves, len(results))
                 if why := refusal_of(recording):
                     return self._refused(why, out, kind)

@@ -19,6 +19,7 @@ visited                nodes whose graph backward() has freed
 walked                 {older node that backward() went through: its hooks}
 unfinished             collectives that were started and not waited for
 is_joint               whether the function and its gradient are recorded as two parts (joint.py)
+keeps_result           whether it keeps memory of a result, which replays of two parts write elsewhere
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ class Trace:
         self._began = next_seq()
         self.unfinished: set[Any] = set()
         self.modules: dict[int, Module] = {}
+        self.keeps_result = False
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -235,8 +237,10 @@ class Trace:
                     continue
                 if lib.norch_is_external(recording, x):
                     self.effects[name] = place
-                elif any(x is r for r in results):
-                    self.keep_alive.append(alias(x))  # so that replays write to its memory
+                elif argument_of(x, tuple(results)) is not None:
+                    self.keeps_result = True
+                    if any(x is r for r in results):
+                        self.keep_alive.append(alias(x))  # so that replays write to its memory
 
     def _note_stores(self, recording: Any, candidates: list[Any], leaves: tuple[Any, ...], results: list[Any]) -> None:
         """Notes the values that the function stored: new tensors, and other values that differ from the previous run. A
@@ -267,8 +271,11 @@ class Trace:
         if has_tree and not is_condition:
             held: list[Any] = []
             flatten(value, held, is_tensor)
-            self.stores.add(where, value, [Source(x, recording, results, leaves) for x in held])
+            sources = [Source(x, recording, results, leaves) for x in held]
+            self.keeps_result |= any(source.shares_result for source in sources)
+            self.stores.add(where, value, sources)
         else:
+            self.keeps_result |= any(argument_of(x, tuple(results)) is not None for x in tensors)
             self.stores.add(where, value, None)
             self.keep_alive += [alias(x) for x in tensors if any(x is r for r in results)]  # replays write to these
 

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import ref
 
 from .._binding.library import lib
+from .._package.recording import unseen
 from .._tensor.handle import Handle, Size, alias, version_counter_of
 from ..autograd.grad_mode import no_grad
 from ..nn.module import Module
@@ -158,34 +159,56 @@ class Stores:
 
 
 class Source:
-    """The origin of a stored tensor: a result; an argument or a view of it; a copy of x, which the recording writes;
-    or x itself, which is older.
+    """The origin of a stored tensor: a result or argument, or a view of it; a copy of x, which the recording writes; or
+    x itself, which is older. shares_result: it is a copy, but has the memory of a result.
     """
 
     def __init__(self, x: Any, recording: Any, results: list[Any], arguments: tuple[Any, ...]):
-        self._result = next((i for i, result in enumerate(results) if result is x), None)
-        self._argument = argument_of(x, arguments)
-        self._view: tuple[Any, ...] | None = None
-        if self._argument is not None and x is not arguments[self._argument]:
-            offset = x.storage_offset() - arguments[self._argument].storage_offset()
-            self._view = (tuple(x.shape), x.stride(), offset)
+        is_external = lib.norch_is_external(recording, x)
+        self._argument, self._result = argument_of(x, arguments), argument_of(x, tuple(results))
+        self.shares_result, self._view, origin = False, None, x
+        if self._result is not None and x is not results[self._result]:
+            if is_external or self._argument is not None:
+                self._result = None
+            elif not _is_part_of(x, results[self._result]):
+                self._result, self.shares_result = None, True
+        if self._result is not None:
+            self._argument, origin = None, results[self._result]
+        elif self._argument is not None:
+            origin = arguments[self._argument]
+        if origin is not x:
+            offset = x.storage_offset() - origin.storage_offset()
+            self._view = (tuple(x.shape), x.stride(), offset, self._argument is None)
+            if x._dtype is not origin._dtype:
+                unseen("it stores a tensor that has the memory of another dtype; store a clone() of it")
         is_found = self._result is not None or self._argument is not None
         is_plain = type(x) is Tensor and not x.__dict__
-        self.is_copied = not is_found and is_plain and not lib.norch_is_external(recording, x)
+        self.is_copied = not is_found and is_plain and not is_external
         self.x = None if is_found else x
 
     def found(self, results: tuple[Any, ...], arguments: tuple[Any, ...], copies: dict[Any, Any]) -> Any:
-        if self._result is not None:
-            return results[self._result]
-        if self._argument is None:
+        if self.x is not None:
             return _copied(self.x, copies) if self.is_copied else self.x
-        x = arguments[self._argument]
+        x = results[self._result] if self._argument is None else arguments[self._argument]  # type: ignore[index]
         return x if self._view is None else _view_of(x, *self._view)
 
 
-def _view_of(x: Any, shape: Any, strides: Any, shift: int) -> Any:
+def _is_part_of(x: Any, result: Any) -> bool:
+    """Whether a replay's result has all memory of x, which has no graph. It may lack what is around a dense one."""
+    if x._node is not None or x._dtype is not result._dtype:
+        return False
+    begin = x.storage_offset() - result.storage_offset()
+    end = begin + sum((size - 1) * step for size, step in zip(x.shape, x.stride(), strict=True))
+    return not result.is_contiguous() or (x._numel > 0 <= begin and end < result._numel)
+
+
+def _view_of(x: Any, shape: Any, strides: Any, shift: int, is_detached: bool) -> Any:
     with no_grad():
-        return x.as_strided(shape, strides, x.storage_offset() + shift)
+        base = alias(x).detach() if is_detached else x
+        view = base.as_strided(shape, strides, x.storage_offset() + shift)
+    if is_detached:
+        view._view = None
+    return view
 
 
 def _copied(x: Any, copies: dict[Any, Any]) -> Any:
