@@ -20,6 +20,8 @@ COMPUTES_NAMES = frozenset(
 )
 # Functions that do so unless the name is a constant.
 TAKES_NAME = frozenset(("getattr", "hasattr"))
+# Functions that write attributes: what they write is found as what is read is.
+SETS_NAME = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 # Functions that read variables whose names are not in the code.
 _VARIABLES_BY_TEXT = frozenset(("eval", "exec", "globals", "f_globals", "__globals__"))
 # Dicts of global variables; only lookups of constants in them are allowed.
@@ -27,7 +29,7 @@ _GLOBALS = frozenset(("globals", "f_globals", "__globals__"))
 # Functions that find modules by names that are not in the code.
 _MODULES_BY_TEXT = frozenset(("modules", "import_module", "__import__", "find_spec"))
 
-_ATTRIBUTE_BY_TEXT = TAKES_NAME | {"setattr", "delattr"}
+_ATTRIBUTE_BY_TEXT = TAKES_NAME | SETS_NAME
 
 _VARIABLE = {
     "LOAD_GLOBAL": "global",
@@ -145,6 +147,8 @@ def reads_of(code: CodeType) -> Reads:
             continue
         elif instruction.opname in _ATTRIBUTE:
             reads.computes_names |= name in TAKES_NAME  # builtins.getattr
+            if name in SETS_NAME and code.co_name not in SETS_NAME:  # the code that calls a __setattr__() has the name
+                reads.computes_names |= _computes_name(instructions, i)
             if last is not None:
                 last.attributes.append(name)
                 last.use = use
@@ -287,17 +291,19 @@ def _is_in_loop(instructions: list[Any], offset: int) -> bool:
 
 
 def _computes_name(instructions: list[Any], i: int) -> bool:
-    """Whether a load is of getattr or hasattr, called with a name that is not a constant. In Python 3.11:
+    """Whether a load is of getattr, setattr or the like, called with a name that is not a constant. In Python 3.11:
 
     LOAD_GLOBAL getattr, LOAD_FAST a, LOAD_CONST "k", PRECALL, CALL     a constant
     LOAD_GLOBAL getattr, LOAD_FAST a, LOAD_FAST name, PRECALL, CALL     computed
     """
-    if instructions[i].argval not in TAKES_NAME:
+    if instructions[i].argval not in _ATTRIBUTE_BY_TEXT:
         return False
     names = [instruction.opname for instruction in instructions[i + 1 :]]
     at = next((k for k, name in enumerate(names) if k and name not in _ATTRIBUTE), len(names))
     if not names or names[0] not in _LOADS or names[at : at + 1] != ["LOAD_CONST"]:
         return True
+    if instructions[i].argval in SETS_NAME:
+        return False
     after = names[at + 1 : at + 3]
     if after[:1] and (after[0] in _LOADS or after[0] in _CONSTANT):  # the default value
         after = after[1:]

@@ -27,7 +27,7 @@ from ..autograd.function import Function
 from ..nn._registry import CALL_HOOKS, Registry
 from ..nn.module import Module
 from ..optim.optimizer import Optimizer
-from .bytecode import CALLED, COMPUTES_NAMES, TAKES_NAME, Read, Use
+from .bytecode import CALLED, COMPUTES_NAMES, SETS_NAME, TAKES_NAME, Read, Use
 from .conditions import (
     CALL,
     FIELD,
@@ -169,7 +169,7 @@ class Walk(Settings):
         elif kind in IN_C:
             self._guard_function_in_c(x, place)
         elif kind in (MemberDescriptorType, GetSetDescriptorType):
-            if x.__name__ not in self.places_of_names and x.__name__ not in self._texts:
+            if x.__name__ not in self.places_of_names.keys() | self._texts.keys() | self._uses.keys():
                 self._computed_names()
         elif kind is CellType:
             self._item(x, None, contents_of(x), place)
@@ -197,7 +197,7 @@ class Walk(Settings):
         self._note_settings(x, place)
         if x is globals:
             raise Refused(COMPUTED_VARIABLE, place)
-        if x.__name__ in COMPUTES_NAMES or x.__name__ in TAKES_NAME:
+        if x.__name__ in COMPUTES_NAMES | TAKES_NAME | SETS_NAME:
             self._computed_names()
         self.asks_for_ids |= x in IDS
         if not is_called and is_a(x, BuiltinFunctionType) and (read := what_is_read(x)) is not None:
@@ -230,9 +230,10 @@ class Walk(Settings):
                 self._reach(value, place)
                 if type(value) is not ModuleType:
                     return
-            looked_up = variables.get(name, absent)
-            self._item(variables, name, looked_up, place)
-            value = looked_up
+            value = variables.get(name, absent)
+            if name == read.attributes[-1] and self._note_written(variables, name, name, value, [use], place):
+                return
+            self._item(variables, name, value, place)
         if use == CALLED and type(value) in IN_C:
             self._guard_function_in_c(value, place, is_called=True)
         elif use is None or not is_only_used(value, [use]):
@@ -297,7 +298,11 @@ class Walk(Settings):
             self._item(variables, name, value, place)
             if is_a(value, ModuleType) or not is_of_library or not self._is_defined_by(value, module):
                 self._reach_named(name, value, self.places_of_names.get(name, place))
-        stored = self._stored.keys() & variables.keys() - {*names}
+        used = set() if is_of_library else self._uses.keys() & variables.keys() - {*names}
+        for name in used:
+            if not self._is_written(variables, name, name, variables[name]):
+                self._item(variables, name, variables[name], place)
+        stored = self._stored.keys() & variables.keys() - {*names} - used
         self.written += [Written(variables, name, name, self._stored[name]) for name in stored]
 
     def _is_defined_by(self, value: Any, module: ModuleType) -> bool:
@@ -422,6 +427,10 @@ class Walk(Settings):
                     value = slot_of(slot, x)
                     self._row(place, x, FIELD, offset_of(slot), *([] if value is absent else [value]))
                     self._reach(value, self.places_of_names.get(name, place))
+                elif type(slot) is MemberDescriptorType and name in self._uses:
+                    value = slot_of(slot, x)
+                    if not self._is_written(x, slot, name, value):
+                        self._row(place, x, FIELD, offset_of(slot), *([] if value is absent else [value]))
                 elif type(slot) is MemberDescriptorType and name in self._stored:
                     self.written.append(Written(x, slot, name, self._stored[name]))
 
@@ -454,14 +463,19 @@ class Walk(Settings):
                 self._item(attributes, name, value, place)
                 self._reach_named(name, value, self.places_of_names.get(name, place))
             elif name in self._uses:
-                uses, used_at = self._uses[name], next(iter(self._uses[name].values()))
-                if self._note_written(attributes, name, name, value, uses, used_at):
-                    continue
-                self._item(attributes, name, value, place)
-                if not is_only_used(value, uses):
-                    self._reach(value, used_at)
+                if not self._is_written(attributes, name, name, value):
+                    self._item(attributes, name, value, place)
             elif name in self._stored:
                 self.written.append(Written(attributes, name, name, self._stored[name], owner=cls))
+
+    def _is_written(self, container: Any, key: Any, name: str, value: Any) -> bool:
+        """_note_written() for an attribute with uses. Visits its value if the code also reads it."""
+        uses, used_at = self._uses[name], next(iter(self._uses[name].values()))
+        if self._note_written(container, key, name, value, uses, used_at):
+            return True
+        if not is_only_used(value, uses):
+            self._reach(value, used_at)
+        return False
 
     def guard_layer(self, module: Module) -> None:
         """Visits the attributes that are read from a module; Trace guards its parameters, buffers, children and

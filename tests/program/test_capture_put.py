@@ -3,6 +3,7 @@ recordings, eager calls and the user have put there since."""
 
 import collections
 import contextvars
+import functools
 import types
 import warnings
 
@@ -305,3 +306,177 @@ def test_what_is_put_in_a_variable_of_the_context_is_refused():
                 step(norch.ones(2))
 
     contextvars.copy_context().run(calls)
+
+
+# {name: what a function stores of its result x}
+PARTS = {
+    "detached": lambda x: x.detach(),
+    "data": lambda x: x.data,
+    "part": lambda x: x.detach()[1:],
+    "step": lambda x: x.detach()[::2],
+    "list": lambda x: [x.detach(), x.detach().view(3, 1)],
+    "expanded": lambda x: x.detach().expand(2, 3),
+    "bits": lambda x: x.detach().view(norch.int32),
+    "view with a graph": lambda x: x[1:],
+    "result and part": lambda x: [x, x.detach()],
+}
+RETURNS = {
+    "it": lambda x: x,
+    "it and a part": lambda x: (x, x[1:]),
+    "it in a dict": lambda x: {"x": x},
+    "a part": lambda x: x[1:],
+    "an inner part": lambda x: x[1:2],
+    "transposed": lambda x: x.view(3, 1).t(),
+    "its square": lambda x: x * x,
+}
+
+
+def parts_of(value):
+    return list(value.values()) if type(value) is dict else list(value) if type(value) in (list, tuple) else [value]
+
+
+def held(value):
+    return [x.tolist() for x in parts_of(value)]
+
+
+@pytest.mark.parametrize("calls", [1, 2], ids=["one call", "two calls"])
+@pytest.mark.parametrize("how", ["compile", "capture"])
+@pytest.mark.parametrize("returned", RETURNS)
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.filterwarnings("ignore:compile")
+def test_what_is_stored_of_a_result_is_that_of_the_call(part, returned, how, calls):
+    def run(wrap):
+        kept, p = {}, norch.ones(3, requires_grad=how == "compile")
+
+        @wrap
+        def f(x):
+            y = x * p
+            kept["y"] = PARTS[part](y)
+            return RETURNS[returned](y)
+
+        seen = []
+        for i in range(7):
+            outs = [f(norch.arange(3.0) + i + 10 * k) for k in range(calls)]
+            seen.append(held(kept["y"]))
+            if how == "compile":
+                sum(x.sum() for out in outs for x in parts_of(out)).backward()
+                seen.append((held(kept["y"]), p.grad.tolist()))
+        return seen
+
+    assert run(norch.compile if how == "compile" else norch.capture) == run(lambda f: f)
+
+
+def test_a_replay_stores_the_memory_of_its_result():
+    kept, p = {}, norch.ones(3, requires_grad=True)
+
+    @norch.compile
+    def f(x):
+        y = (x * p).exp()
+        kept["y"] = y.detach()
+        return y
+
+    for i in range(6):
+        result = f(norch.arange(3.0))
+        assert kept["y"].untyped_storage().data_ptr() == result.untyped_storage().data_ptr()
+        assert not kept["y"].requires_grad and not kept["y"]._is_view()
+        if i == 4:
+            kept["y"].mul_(2)
+            with pytest.raises(norch.Error, match="changed in place"):
+                result.sum().backward()
+        else:
+            result.sum().backward()
+    assert f.recordings() == 1
+
+
+def test_an_argument_is_stored_with_the_dtype_of_the_call():
+    kept = {}
+
+    def f(x):
+        kept["x"] = x.view(norch.int32)
+        return x * 2
+
+    captured = norch.capture(f)
+    with pytest.raises(norch.CaptureError, match="the memory of another dtype"):
+        for _ in range(4):
+            captured(norch.ones(2))
+    loose = norch.capture(f, strict=False)
+    with pytest.warns(UserWarning, match="the memory of another dtype"):
+        for i in range(5):
+            x = norch.full((2,), float(i))
+            loose(x)
+            assert kept["x"].tolist() == x.view(norch.int32).tolist()
+
+
+# ---- by attributes that the code does not name ----------------------------------------------------------------------
+
+set_attribute, NAMES = object.__setattr__, {"first": "a", "list": ["a"]}
+
+
+def slots_with(value):
+    holder = Slots()
+    holder.a = value
+    return holder
+
+
+def written_by_partial(y, holder):
+    holder.put(y)
+
+
+def with_partial():
+    holder = Holder()
+    holder.put = functools.partial(setattr, holder, "a")
+    return holder
+
+
+# {name: (what makes the holder, a function that puts y there, where it is then)}
+WRITERS = {
+    "entry of a dict in a slot": (lambda: slots_with({}), lambda y, o: o.a.update(y=y), lambda o: o.a["y"]),
+    "item of a list in a slot": (lambda: slots_with([0]), lambda y, o: o.a.__setitem__(0, y), lambda o: o.a[0]),
+    "object's setattr": (Holder, lambda y, o: object.__setattr__(o, "a", y), lambda o: o.a),
+    "object's setattr in a variable": (Holder, lambda y, o: set_attribute(o, "a", y), lambda o: o.a),
+    "object's setattr, name computed": (Holder, lambda y, o: object.__setattr__(o, NAMES["list"][0], y), lambda o: o.a),
+    "setattr, name computed": (Holder, lambda y, o: setattr(o, NAMES["first"], y), lambda o: o.a),
+    "partial of setattr": (with_partial, written_by_partial, lambda o: o.a),
+}
+
+
+def put_in_a_slot(y, holder):
+    holder.a["y"] = y
+
+
+WRITERS["entry of a dict in a slot, by index"] = (lambda: slots_with({}), put_in_a_slot, lambda o: o.a["y"])
+
+
+@pytest.mark.parametrize("of", [lambda y: y, lambda y: y.detach()], ids=["result", "detached"])
+@pytest.mark.parametrize("how", ["capture", "compile"])
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.filterwarnings("ignore:compile")
+def test_what_is_put_where_the_code_names_no_attribute(name, how, of):
+    make, put, found = WRITERS[name]
+    holder, p = make(), norch.full((3,), 2.0, requires_grad=how == "compile")
+
+    def f(x):
+        y = x * p
+        put(of(y), holder)
+        return y
+
+    called = norch.capture(f) if how == "capture" else norch.compile(f)
+    for i in range(7):
+        y = called(norch.full((3,), float(i)))
+        if how == "compile":
+            y.sum().backward()
+        assert found(holder).tolist() == [2.0 * i] * 3
+
+
+@pytest.mark.parametrize("holder", [Slots(), types.ModuleType("counts")], ids=["slot", "module"])
+def test_counters_in_slots_and_modules_are_warned_of(holder):
+    holder.a = {"n": 0}
+
+    @norch.capture
+    def f(x):
+        holder.a["n"] += 1
+        return x * 2
+
+    with pytest.warns(UserWarning, match="changes Python's objects, which replays do not: 'a'"):
+        for _ in range(4):
+            f(norch.ones(2))
