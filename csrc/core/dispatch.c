@@ -6,12 +6,6 @@
 #include "observer.h"
 #include "platform.h"
 
-/* Calls that take more nanoseconds on one core release the lock; for shorter ones that costs more than it gains. `make
- * sanitize` sets -1, so that every call releases it. */
-#ifndef NR_LONG_WORK
-#define NR_LONG_WORK 50e3
-#endif
-
 /* Calls that run without the lock, and threads that wait for them to end. The lock protects both counts. */
 static int64_t unlocked_calls, waiting;
 static _Thread_local int64_t held; /* calls of this thread that an observer has interrupted to run Python */
@@ -59,7 +53,6 @@ bool nr_wait_for_calls(void) {
 }
 
 void (*nr_watch_call)(const nr_call *call);
-void (*nr_watch_program)(const void *program);
 
 static int32_t watched(const nr_call *call, int32_t status) {
     if (__builtin_expect(nr_watch_call != NULL, 0)) nr_watch_call(call);
@@ -109,11 +102,4 @@ int32_t nr_dispatch(nr_call *call, const norch_tensor *where) {
     nr_observer *observer = nr_observing();
     if (observer) return run_observed(call, observer);
     return run(call);
-}
-
-int32_t nr_dispatch_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program) {
-    void *thread = work < NR_LONG_WORK || backend->device ? NULL : nr_release_lock();
-    const int32_t status = nr_acquire_lock(thread, body(program));
-    if (__builtin_expect(nr_watch_program != NULL, 0)) nr_watch_program(program);
-    return status;
 }

@@ -7,6 +7,12 @@
 
 #include "tensor.h"
 
+/* Calls that take more nanoseconds on one core release the lock; for shorter ones that costs more than it gains. `make
+ * sanitize` sets -1, so that every call releases it. */
+#ifndef NR_LONG_WORK
+#define NR_LONG_WORK 50e3
+#endif
+
 /* Runs the call on the device of `where`. */
 int32_t nr_dispatch(nr_call *call, const norch_tensor *where);
 /* The usual call of a family: it computes in the dtype of `where`. work: see nr_call. */
@@ -14,12 +20,8 @@ static inline int32_t nr_run(nr_family family, int op, const void *plan, double 
     nr_call call = {.family = family, .op = op, .dtype = where->dtype, .work = work, .plan = plan};
     return nr_dispatch(&call, where);
 }
-/* Runs body(program), which repeats calls that were dispatched before. Long programs release the lock once. */
-int32_t nr_dispatch_program(const nr_backend *backend, double work, int32_t (*body)(void *program), void *program);
-/* NULL, or called after each call, even a failed one, and after each program: it may have written to watched memory
- * (program/packed.h). */
+/* NULL, or called after each call, even a failed one: it may have written to watched memory (program/packed.h). */
 extern void (*nr_watch_call)(const nr_call *call);
-extern void (*nr_watch_program)(const void *program);
 /* Waits until no call is running without the lock. norch_set_data() needs it: running calls read the header that it
  * replaces, and the storage that it releases. False if this thread itself is in the middle of a call. */
 bool nr_wait_for_calls(void);

@@ -63,34 +63,11 @@ static void end(norch_storage *storage) {
     nr_free(storage);
 }
 
-/* An owner of memory may hold a storage with an owner, and so on. Beyond DEEPEST releases in a chain, the next waits in
- * a list, so that the stack cannot overflow. */
-#define DEEPEST 50
-static _Thread_local norch_storage *waiting;
-static _Thread_local int depth;
-
-static void release_owner(norch_storage *storage) {
-    if (depth == DEEPEST) {
-        storage->data = waiting;
-        waiting = storage;
-        return;
-    }
-    depth++;
-    for (;;) {
-        storage->release(storage->context);
-        end(storage);
-        if (depth > 1 || !waiting) break;
-        storage = waiting;
-        waiting = storage->data;
-    }
-    depth--;
-}
-
 void nr_storage_release(norch_storage *storage) {
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1) return;
     if (storage->observer) storage->observer->freed(storage->observer, storage);
     if (storage->release) {
-        release_owner(storage);
+        nr_release_owner(storage, end);
         return;
     }
     storage->backend->free(storage->backend, storage->data, storage->bytes);

@@ -23,6 +23,8 @@ norch_storage *nr_storage_wrap(void *data, size_t bytes, const nr_backend *backe
                                void *context);
 norch_storage *nr_storage_retain(norch_storage *storage);
 void nr_storage_release(norch_storage *storage);
+/* Releases memory that is not the backend's, and then calls end(storage). */
+void nr_release_owner(norch_storage *storage, void (*end)(norch_storage *));
 /* Must be called wherever the address of elements leaves the library: its owner may write to them unnoticed. */
 static inline void nr_storage_expose(norch_storage *storage) {
     atomic_store_explicit(&storage->exposed, true, memory_order_relaxed);

@@ -85,9 +85,8 @@ static void note_call(const nr_call *call) {
     nr_plan_visit(call, (void *)(uintptr_t)call->plan, &(nr_plan_visitor){.address = note_write});
 }
 
-static void note_program(const void *of) {
-    const nr_program *program = of;
-    for (int64_t s = program->from; s < program->to; s++)
+void nr_packed_note_run(const nr_program *program) {
+    for (int64_t s = program->from; all && s < program->to; s++)
         for (int64_t u = program->instrs[s].first_use; u < program->instrs[s].first_use + program->instrs[s].uses;
              u++) {
             const nr_use *use = &program->uses[u];
@@ -150,7 +149,6 @@ nr_packed *nr_packed_share(norch_storage *const storage[2], const nr_call *call,
     packed->next = all;
     all = packed;
     nr_watch_call = note_call;
-    nr_watch_program = note_program;
     return packed;
 }
 
@@ -159,7 +157,7 @@ void nr_packed_release(nr_packed *packed) {
     nr_packed **at = &all;
     while (*at != packed) at = &(*at)->next;
     *at = packed->next;
-    if (!all) nr_watch_call = NULL, nr_watch_program = NULL;
+    if (!all) nr_watch_call = NULL;
     const nr_backend *backend = packed->storage[0]->backend;
     if (packed->numbers) backend->free(backend, packed->numbers, packed->bytes);
     for (int i = 0; i < 2 && packed->storage[i]; i++) {

@@ -1,8 +1,8 @@
 /* packed: weights that recordings keep in the order in which layers read them (families/layer.h).
  *
  * A packed weight is a copy, so the library must detect every write to the weight, and pack it again before the next
- * layer reads it. While any weight is packed, each call and each replay reports the memory that it has written
- * (nr_watch_call, core/dispatch.h), and the storages of packed weights count these writes. Memory whose address another
+ * layer reads it. While any weight is packed, each call (nr_watch_call, core/dispatch.h) and each replay reports the
+ * memory that it has written, and the storages of packed weights count these writes. Memory whose address another
  * library knows, such as NumPy, can be written without a call: such a weight is packed for each run, or the call runs
  * without packing. */
 #ifndef NR_PROGRAM_PACKED_H

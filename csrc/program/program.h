@@ -158,6 +158,8 @@ int32_t nr_program_clear_arena(nr_program *program);
 void nr_program_put_result(nr_program *program, int32_t block, char *data);
 /* Runs all calls, or those of one part. */
 int32_t nr_program_run(nr_program *program, bool second);
+/* After a run: counts its writes to packed weights (packed.h). */
+void nr_packed_note_run(const nr_program *program);
 /* The first call in which two programs differ; -1: none. loosely: external memory may differ. */
 int64_t nr_program_differs(const nr_program *a, const nr_program *b, bool loosely);
 void nr_program_free(nr_program *program);

@@ -121,5 +121,8 @@ int32_t nr_program_run(nr_program *program, bool second) {
     const double work = second             ? program->work - program->first_work
                         : program->divided ? program->first_work
                                            : program->work;
-    return nr_dispatch_program(program->backend, work, body, program);
+    void *thread = work < NR_LONG_WORK || program->backend->device ? NULL : nr_release_lock();
+    const int32_t status = nr_acquire_lock(thread, body(program));
+    nr_packed_note_run(program);
+    return status;
 }

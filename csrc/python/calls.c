@@ -11,6 +11,7 @@
 #include "../norch_families.h"
 #include "abi.h"
 #include "calls.h"
+#include "inputs.h"
 #include "modes.h"
 #include "node.h"
 #include "object.h"
@@ -154,93 +155,13 @@ static void *py_dtypes_seen(void *self, void *const *args, nr_ssize n) { /* by h
 
 /* ---- rows of ops.def as functions: the call and, if a gradient is wanted, the node ------------------------- */
 
-/* The properties that rows of a form share: the builtins that compute one and write one, and how many tensors they
- * take. */
-typedef struct row_form {
-    const char *name;
-    nr_builtin call, write;
-    int64_t inputs;
-} row_form;
-static const row_form forms[] = {{"unary", py_unary, py_unary_into, 1},
-                                 {"binary", py_binary, py_binary_into, 2},
-                                 {"ternary", py_ternary, py_ternary_into, 3},
-                                 {"reduce", py_reduce, NULL, 1}};
-
-typedef struct operation {
-    nr_object object;
-    const row_form *form;
-    void *op, *declare;            /* for the life of the process, as the class; declare() returns it; None: no nodes */
-    void *node_class, *selections; /* NULL before the first call that may be recorded */
-    int casts;                     /* the modes of autocast in which it casts */
-} operation;
-
-enum { FLOATS, INTEGERS, BOOLS, KINDS_OF_NUMBERS };
-static void
-    *numbers[KINDS_OF_NUMBERS]; /* dicts of Python numbers and their tensors: norch/ops/_operand.py fills them */
-
-/* bind_numbers(floats, integers, bools): the dicts in which calls of rows find numbers. */
-NR_BUILTIN(bind_numbers) {
-    if (!nr_counted("bind_numbers", KINDS_OF_NUMBERS, n)) return NULL;
-    for (int i = 0; i < KINDS_OF_NUMBERS; i++) numbers[i] = Py_XNewRef(args[i]); /* for the life of the process */
-    return Py_NewRef(NR_NONE);
-}
-
-/* A new reference to the cached tensor of a Python number; NULL for other objects, and if none is cached. */
-static void *tensor_of_number(void *x) {
-    const void *type = ((const nr_object *)x)->type;
-    void *tensors = NULL;
-    if (type == NR_AT(PyFloat_Type)) {
-        const double value = PyFloat_AsDouble(x);
-        if (value == value && (value != 0 || !signbit(value)))
-            tensors = numbers[FLOATS]; /* a dict takes -0.0 for 0.0 */
-    } else if (type == NR_AT(PyLong_Type)) {
-        tensors = numbers[INTEGERS];
-    } else if (type == NR_AT(PyBool_Type)) {
-        tensors = numbers[BOOLS];
-    }
-    return tensors ? Py_XNewRef(PyDict_GetItemWithError(tensors, x)) : NULL;
-}
-
-static void *outliving;
-
-/* bind_outliving(dict): the dict of autograd/outlive.py. Its keys are the id() of the version counters of tensors that
- * must be copied before a write, for the nodes that saved them. */
-NR_BUILTIN(bind_outliving) {
-    if (!nr_counted("bind_outliving", 1, n)) return NULL;
-    outliving = Py_NewRef(args[0]); /* for the life of the process */
-    return Py_NewRef(NR_NONE);
-}
-
-static void *parameter_class; /* NULL before norch.nn is imported */
-
-/* set_parameter(class): a class of tensors that override nothing, so that calls take them as plain ones. */
-NR_BUILTIN(set_parameter) {
-    if (!nr_counted("set_parameter", 1, n)) return NULL;
-    parameter_class = Py_NewRef(args[0]); /* for the life of the process */
-    return Py_NewRef(NR_NONE);
-}
-
-/* Fills the inputs of a row with tensors; numbers beside a tensor become their cached tensors. Returns how many of
- * these must be released; -1 if the caller has to convert an input. */
-static int32_t take_inputs(void *const *args, int64_t inputs, void **taken, void **converted) {
-    int32_t count = 0;
-    for (int64_t i = 0; i < inputs; i++) {
-        taken[i] = args[i];
-        const void *type = ((const nr_object *)args[i])->type;
-        if (type == nr_tensor_class || type == parameter_class) continue;
-        taken[i] = count < inputs - 1 ? tensor_of_number(args[i]) : NULL;
-        if (taken[i]) {
-            converted[count++] = taken[i];
-            continue;
-        }
-        while (count > 0) Py_DecRef(converted[--count]);
-        return -1;
-    }
-    return count;
-}
+static const nr_form_of_rows forms[] = {{"unary", py_unary, py_unary_into, 1},
+                                        {"binary", py_binary, py_binary_into, 2},
+                                        {"ternary", py_ternary, py_ternary_into, 3},
+                                        {"reduce", py_reduce, NULL, 1}};
 
 /* Whether the row has the class of its nodes: most programs record few of the rows, so it is made late. */
-static bool has_class(operation *row) {
+static bool has_class(nr_operation *row) {
     if (row->node_class) return true;
     void *class = PyObject_CallFunctionObjArgs(row->declare, NULL);
     void *selections =
@@ -258,7 +179,7 @@ static bool has_class(operation *row) {
 /* The call of a row on tensors and further arguments, with its node. If converts, the call returns NotImplemented for
  * arguments that are neither tensors nor cached numbers, for those that autocast casts, and in an override mode; the
  * caller then converts them and calls again. */
-static inline void *call_row(operation *row, bool converts, void *const *args, nr_ssize n) {
+static inline void *call_row(nr_operation *row, bool converts, void *const *args, nr_ssize n) {
     void *arguments[6] = {row->op}, *converted[2] = {NULL};
     const int64_t inputs = row->form->inputs;
     const int modes = nr_modes();
@@ -266,7 +187,7 @@ static inline void *call_row(operation *row, bool converts, void *const *args, n
     if (n < inputs || n > 5) return nr_counted("operation", inputs, n), NULL;
     if (converts && modes & (row->casts | NR_OVERRIDDEN)) return Py_NewRef(NR_NOT_IMPLEMENTED);
     for (int64_t i = 0; i < n; i++) arguments[i + 1] = args[i];
-    if (converts && (count = take_inputs(args, inputs, arguments + 1, converted)) < 0)
+    if (converts && (count = nr_take_inputs(args, inputs, arguments + 1, converted)) < 0)
         return PyErr_Occurred() ? NULL : Py_NewRef(NR_NOT_IMPLEMENTED);
     norch_tensor *out = row->form->call(NULL, arguments, n + 1);
     if (out && row->declare != NR_NONE && !(modes & NR_UNRECORDED)) {
@@ -286,44 +207,6 @@ static void *call_row_converting(void *self, void *const *args, nr_ssize n) { re
 
 static void *call_row_converted(void *self, void *const *args, nr_ssize n) { return call_row(self, false, args, n); }
 
-/* Whether a write to x needs no copies of it first: no node that saved x asked for one (autograd/outlive.py). -1 after
- * an exception. */
-static int needs_no_copies(const norch_tensor *x) {
-    if (!outliving || x->version_counter == NR_NONE || PyDict_Size(outliving) == 0) return 1;
-    void *id = PyLong_FromLongLong((int64_t)(intptr_t)x->version_counter);
-    const void *found = id ? PyDict_GetItemWithError(outliving, id) : NULL;
-    if (id) Py_DecRef(id);
-    return PyErr_Occurred() ? -1 : !found;
-}
-
-/* Writes a row into its first input, and returns that. It returns NotImplemented, so that Python does the write, if a
- * gradient is recorded and an input has a history or is a view, if nodes need copies first, and in an override mode. */
-static void *write_row(void *self, void *const *args, nr_ssize n) {
-    const operation *row = self;
-    const int64_t inputs = row->form->inputs;
-    const int modes = nr_modes();
-    if (!nr_counted("operation", inputs, n)) return NULL;
-    void *arguments[5] = {args[0], row->op}, *converted[2] = {NULL};
-    const void *type = ((const nr_object *)args[0])->type;
-    if (modes & NR_OVERRIDDEN || (type != nr_tensor_class && type != parameter_class))
-        return Py_NewRef(NR_NOT_IMPLEMENTED);
-    int32_t count = take_inputs(args, inputs, arguments + 2, converted);
-    int plain = count < 0 ? (PyErr_Occurred() ? -1 : 0) : needs_no_copies(args[0]);
-    for (int64_t i = 0; plain > 0 && i < inputs && !(modes & NR_UNRECORDED); i++) {
-        const norch_tensor *x = arguments[i + 2];
-        plain = x->node == NR_NONE && x->view == NR_NONE;
-    }
-    void *out = plain > 0    ? row->form->write(NULL, arguments, n + 2)
-                : plain == 0 ? Py_NewRef(NR_NOT_IMPLEMENTED)
-                             : NULL;
-    while (count > 0) Py_DecRef(converted[--count]);
-    if (!out || plain <= 0) return out;
-    Py_DecRef(out);
-    out = nr_py_bump(NULL, args, 1);
-    if (out) Py_DecRef(out);
-    return out ? Py_NewRef(args[0]) : NULL;
-}
-
 /* operation(form, op, a function that returns the class of its nodes or None, the modes of autocast in which it casts):
  * the functions of a row. The first returns NotImplemented if an input is no Tensor or Parameter, or if autocast may
  * cast it, so that the caller converts it; the second takes the converted inputs. The third, which reductions lack,
@@ -332,9 +215,9 @@ NR_BUILTIN(operation) {
     static void *class;
     static nr_method functions[] = {{"call", call_row_converting, NR_METHOD_FASTCALL, NULL},
                                     {"call_converted", call_row_converted, NR_METHOD_FASTCALL, NULL},
-                                    {"write", write_row, NR_METHOD_FASTCALL, NULL}};
+                                    {"write", nr_write_row, NR_METHOD_FASTCALL, NULL}};
     nr_slot slots[] = {{0, NULL}};
-    nr_spec spec = {"norch.Operation", sizeof(operation), 0, NR_TYPE_DEFAULT, slots};
+    nr_spec spec = {"norch.Operation", sizeof(nr_operation), 0, NR_TYPE_DEFAULT, slots};
     if (!nr_counted("operation", 4, n)) return NULL;
     const char *name = PyUnicode_AsUTF8AndSize(args[0], NULL);
     const int64_t count = sizeof forms / sizeof *forms, casts = PyLong_AsLongLong(args[3]);
@@ -343,7 +226,7 @@ NR_BUILTIN(operation) {
     while (form < count && strcmp(name, forms[form].name) != 0) form++;
     if (form == count) return nr_refuse("operation", "a form", args[0]), NULL;
     if (!class && !(class = PyType_FromSpec(&spec))) return NULL;
-    operation *row = PyType_GenericAlloc(class, 0);
+    nr_operation *row = PyType_GenericAlloc(class, 0);
     if (!row) return NULL;
     row->form = &forms[form];
     row->op = Py_NewRef(args[1]);

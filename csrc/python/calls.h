@@ -50,4 +50,25 @@ void *nr_stopped(const char *name, void *const *args, int64_t n) __attribute__((
 #define NR_UNUSED __attribute__((unused))
 #define NR_BUILTIN(name) void *nr_py_##name(void *self NR_UNUSED, void *const *args NR_UNUSED, nr_ssize n NR_UNUSED)
 
+/* ---- rows of ops.def as functions: calls.c --------------------------------------------------------------- */
+
+/* The properties that rows of a form share: the builtins that compute one and write one, and how many tensors they
+ * take. */
+typedef struct nr_form_of_rows {
+    const char *name;
+    nr_builtin call, write;
+    int64_t inputs;
+} nr_form_of_rows;
+
+typedef struct nr_operation {
+    nr_object object;
+    const nr_form_of_rows *form;
+    void *op, *declare;            /* for the life of the process, as the class; declare() returns it; None: no nodes */
+    void *node_class, *selections; /* NULL before the first call that may be recorded */
+    int casts;                     /* the modes of autocast in which it casts */
+} nr_operation;
+
+/* The function of a row that writes into its first input: writes.c. */
+void *nr_write_row(void *self, void *const *args, nr_ssize n);
+
 #endif

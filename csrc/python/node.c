@@ -10,7 +10,6 @@
 
 #define SLOT_NEW 65 /* Py_tp_new */
 #define IS_CLASS (1u << 31)
-#define MOST_INPUTS 31 /* of one operation, and other values: NR_SAVES_META is above the sum */
 
 static void *base_class; /* of nodes */
 static void *counter;    /* the iterator of sequence numbers */
@@ -21,13 +20,15 @@ static void *attribute(void **name, const char *text, void *object) {
     return PyObject_GetAttr(object, *name);
 }
 
+void *nr_next_seq(void) { return PyIter_Next(counter); }
+
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 static nr_holder *make_node(void *class) {
     nr_holder *node = PyType_GenericAlloc(class, 0);
     if (!node) return NULL;
     for (int i = NR_NODE_HOOKS; i <= NR_NODE_SAVED; i++) node->held[i] = Py_NewRef(NR_NONE);
-    node->held[NR_NODE_SEQ] = PyIter_Next(counter);
+    node->held[NR_NODE_SEQ] = nr_next_seq();
     const bool traced = node->held[NR_NODE_SEQ] && nr_modes() & NR_TRACED;
     if (traced) node->held[NR_NODE_STACK] = nr_stack_of_call();
     if (node->held[NR_NODE_SEQ] && traced == (node->held[NR_NODE_STACK] != NULL)) return node;
@@ -156,15 +157,6 @@ static void set_node(norch_tensor *out, void *node) {
 
 /* ---- what is saved ----------------------------------------------------------------------------------------------- */
 
-bool nr_note_write(norch_tensor *x, void *time) {
-    void *before = x->version_counter, *version = before == NR_NONE ? PyList_New(1) : before;
-    if (!version || PyList_SetItem(version, 0, Py_NewRef(time))) return false;
-    if (version == before) return true;
-    x->version_counter = version;
-    Py_DecRef(before);
-    return true;
-}
-
 bool nr_share_version(norch_tensor *base, norch_tensor *view) {
     if (base->version_counter == NR_NONE) {
         void *version = PyList_New(1), *zero = version ? PyLong_FromLongLong(0) : NULL, *none = base->version_counter;
@@ -264,10 +256,8 @@ static void set(nr_holder *node, int field, void *value) {
     if (before) Py_DecRef(before);
 }
 
-/* The node of out; NULL without an error if no gradient is wanted. written: out, if it is an input too, and the row
- * will be written into it; or NULL. */
-static nr_holder *node_for(norch_tensor *out, const void *written, void *node_class, void *selections,
-                           void *const *inputs, int64_t n, void *const *others, int64_t others_count, bool broadcast) {
+nr_holder *nr_node_for(norch_tensor *out, const void *written, void *node_class, void *selections, void *const *inputs,
+                       int64_t n, void *const *others, int64_t others_count, bool broadcast) {
     int64_t wanted;
     nr_ssize count = 0;
     void *edges = edges_of(inputs, n, &wanted), *metas = NULL, *saved = NULL;
@@ -289,7 +279,7 @@ static nr_holder *node_for(norch_tensor *out, const void *written, void *node_cl
 
 norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, void *const *inputs, int64_t n,
                         void *const *others, int64_t others_count, bool broadcast) {
-    void *node = node_for(out, NULL, node_class, selections, inputs, n, others, others_count, broadcast);
+    void *node = nr_node_for(out, NULL, node_class, selections, inputs, n, others, others_count, broadcast);
     if (node) {
         set_node(out, node);
     } else if (PyErr_Occurred()) {
@@ -311,7 +301,7 @@ bool nr_takes_node_class(const char *name, void *class) {
 static int64_t items_of(const char *name, void *tuple, bool tensors, void **items) {
     const bool is_tuple = PyType_GetFlags(((nr_object *)tuple)->type) & NR_TYPE_IS_TUPLE;
     const int64_t count = is_tuple ? PyTuple_Size(tuple) : -1;
-    if (count < 0 || count > MOST_INPUTS) return nr_refuse(name, "a tuple of at most 31 values", tuple), -1;
+    if (count < 0 || count > NR_MOST_INPUTS) return nr_refuse(name, "a tuple of at most 31 values", tuple), -1;
     for (int64_t i = 0; i < count; i++) {
         items[i] = PyTuple_GetItem(tuple, i);
         if (tensors && items[i] != NR_NONE && !nr_is_tensor(items[i])) return nr_refuse(name, "a tensor", items[i]), -1;
@@ -321,7 +311,7 @@ static int64_t items_of(const char *name, void *tuple, bool tensors, void **item
 
 /* record(node_class, out, inputs, others, broadcast): out, with its node; the last two may be left out. */
 NR_BUILTIN(record) {
-    void *inputs[MOST_INPUTS], *others[MOST_INPUTS];
+    void *inputs[NR_MOST_INPUTS], *others[NR_MOST_INPUTS];
     if (n < 3 || n > 5) return nr_counted("record", 5, n), NULL;
     if (!nr_takes_node_class("record", args[0])) return NULL;
     if (!nr_is_tensor(args[1])) return nr_refuse("record", "a tensor", args[1]), NULL;
@@ -333,21 +323,9 @@ NR_BUILTIN(record) {
     return nr_record(Py_NewRef(args[1]), args[0], NULL, inputs, count, others, others_count, broadcast);
 }
 
-/* node_of_write(node_class, x, ...): the node of a row of x and other tensors that will be written into x; None if no
- * gradient is wanted. */
-NR_BUILTIN(node_of_write) {
-    if (n < 2 || n > MOST_INPUTS) return nr_counted("node_of_write", 2, n), NULL;
-    if (!nr_takes_node_class("node_of_write", args[0])) return NULL;
-    for (int64_t i = 1; i < n; i++)
-        if (!nr_is_tensor(args[i])) return nr_refuse("node_of_write", "a tensor", args[i]), NULL;
-    if (!nr_grad_enabled()) return Py_NewRef(NR_NONE);
-    void *node = node_for(args[1], args[1], args[0], NULL, args + 1, n - 1, NULL, 0, n > 2);
-    return node || PyErr_Occurred() ? node : Py_NewRef(NR_NONE);
-}
-
 /* is_recorded(inputs): whether this thread records, and one of the inputs, tensors or None, has a gradient. */
 NR_BUILTIN(is_recorded) {
-    void *inputs[MOST_INPUTS];
+    void *inputs[NR_MOST_INPUTS];
     int64_t wanted;
     if (!nr_counted("is_recorded", 1, n)) return NULL;
     const int64_t count = items_of("is_recorded", args[0], true, inputs);
@@ -376,30 +354,6 @@ NR_BUILTIN(node_of) {
     set(node, NR_NODE_METAS, Py_NewRef(args[2]));
     set(node, NR_NODE_SAVED, saved);
     return node;
-}
-
-/* x: a tensor, a sequence of tensors, or None. */
-static bool note_writes(void *x, void *time) {
-    if (nr_is_tensor(x)) return nr_note_write((norch_tensor *)x, time);
-    if (x == NR_NONE) return true;
-    void *tensors = PySequence_Tuple(x);
-    if (!tensors) return PyErr_ExceptionMatches(PyExc_TypeError) && nr_refuse("bump", "a tensor", x);
-    bool good = true;
-    for (int64_t i = 0; good && i < PyTuple_Size(tensors); i++) {
-        void *one = PyTuple_GetItem(tensors, i);
-        good = nr_is_tensor(one) ? nr_note_write((norch_tensor *)one, time) : nr_refuse("bump", "a tensor", one);
-    }
-    Py_DecRef(tensors);
-    return good;
-}
-
-/* bump(x, ...): updates the version counters of tensors after in-place writes. */
-NR_BUILTIN(bump) {
-    void *time = PyIter_Next(counter);
-    bool good = time != NULL;
-    for (int64_t i = 0; good && i < n; i++) good = note_writes(args[i], time);
-    if (time) Py_DecRef(time);
-    return good ? Py_NewRef(NR_NONE) : NULL;
 }
 
 /* ---- what gradient functions read -------------------------------------------------------------------------------- */

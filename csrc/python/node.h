@@ -19,6 +19,13 @@ enum { NR_NODE_EDGES, NR_NODE_SEQ, NR_NODE_HOOKS, NR_NODE_METAS, NR_NODE_SAVED, 
 norch_tensor *nr_record(norch_tensor *out, void *node_class, void *selections, void *const *inputs, int64_t n,
                         void *const *others, int64_t others_count, bool broadcast);
 
+/* The same, of out; NULL without an error if no gradient is wanted. written: out, if it is an input too, and the row
+ * will be written into it; or NULL. */
+nr_holder *nr_node_for(norch_tensor *out, const void *written, void *node_class, void *selections, void *const *inputs,
+                       int64_t n, void *const *others, int64_t others_count, bool broadcast);
+#define NR_MOST_INPUTS 31 /* of one operation, and other values: NR_SAVES_META is above the sum */
+void *nr_next_seq(void);  /* the next sequence number, a new reference */
+
 /* Flags beside the position of a saved value that a gradient function reads: it is the result; it may be an object that
  * holds tensors. */
 #define NR_READS_RESULT 32

@@ -55,7 +55,7 @@ static nr_property properties[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-void *nr_tensor_class;
+void *nr_tensor_class, *nr_parameter_class;
 static void *base; /* norch.TensorBase, of which nr_tensor_class is a subclass */
 static void *exceptions[NORCH_ERROR_META + 1];
 

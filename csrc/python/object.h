@@ -8,6 +8,8 @@
 
 /* The class of results: norch.TensorBase, or the subclass of it that was set by norch_set_class(). */
 extern void *nr_tensor_class;
+/* A subclass that overrides nothing, so that calls take its instances as plain ones; NULL before norch.nn is imported. */
+extern void *nr_parameter_class;
 /* Its subclass for batched tensors, which calls do not take (batched.c); NULL before norch.vmap is used. */
 extern void *nr_batched_class;
 

@@ -1,10 +1,12 @@
 /* values: elements as Python numbers and lists; and instances of subclasses of Tensor. */
+#include <math.h>
 #include <string.h>
 
 #include "../core/element.h"
 #include "../core/memory.h"
 #include "../core/tensor.h"
 #include "calls.h"
+#include "inputs.h"
 
 /* item(x): the only element as a number. */
 NR_BUILTIN(item) {
@@ -93,4 +95,39 @@ NR_BUILTIN(adopt) {
         adopted = NULL;
     }
     return adopted;
+}
+
+/* set_parameter(class): a class of tensors that override nothing, so that calls take them as plain ones. */
+NR_BUILTIN(set_parameter) {
+    if (!nr_counted("set_parameter", 1, n)) return NULL;
+    nr_parameter_class = Py_NewRef(args[0]); /* for the life of the process */
+    return Py_NewRef(NR_NONE);
+}
+
+/* ---- numbers as tensors ----------------------------------------------------------------------------------- */
+
+enum { FLOATS, INTEGERS, BOOLS, KINDS_OF_NUMBERS };
+static void
+    *numbers[KINDS_OF_NUMBERS]; /* dicts of Python numbers and their tensors: norch/ops/_operand.py fills them */
+
+/* bind_numbers(floats, integers, bools): the dicts in which calls of rows find numbers. */
+NR_BUILTIN(bind_numbers) {
+    if (!nr_counted("bind_numbers", KINDS_OF_NUMBERS, n)) return NULL;
+    for (int i = 0; i < KINDS_OF_NUMBERS; i++) numbers[i] = Py_XNewRef(args[i]); /* for the life of the process */
+    return Py_NewRef(NR_NONE);
+}
+
+void *nr_tensor_of_number(void *x) {
+    const void *type = ((const nr_object *)x)->type;
+    void *tensors = NULL;
+    if (type == NR_AT(PyFloat_Type)) {
+        const double value = PyFloat_AsDouble(x);
+        if (value == value && (value != 0 || !signbit(value)))
+            tensors = numbers[FLOATS]; /* a dict takes -0.0 for 0.0 */
+    } else if (type == NR_AT(PyLong_Type)) {
+        tensors = numbers[INTEGERS];
+    } else if (type == NR_AT(PyBool_Type)) {
+        tensors = numbers[BOOLS];
+    }
+    return tensors ? Py_XNewRef(PyDict_GetItemWithError(tensors, x)) : NULL;
 }

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Each thread has enabled, grad_mode (UNRECORDED and INFERENCE, bits of csrc/python/modes.h), autocast (its setting,
 # autocast.py) and overridden (whether a TorchFunctionMode gets its
 # calls). The process has casting (whether any thread casts) and anomaly (anomaly.py).
-mode: _Mode = lib.norch_modes()  # csrc/python/modes.c
+mode: _Mode = lib.norch_modes()  # csrc/python/mode.c
 UNRECORDED, INFERENCE = 1, 64
 # Setters without Python code, because Guard.__exit__ must not be interrupted.
 _SET = {enabled: functools.partial(setattr, mode, "enabled", enabled) for enabled in (False, True)}

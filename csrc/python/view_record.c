@@ -1,4 +1,4 @@
-/* record_view: recording of views, one by one or as the parts of a tensor. */
+/* view_record: recording of views, one by one or as the parts of a tensor. */
 #include "../core/tensor.h"
 #include "calls.h"
 #include "modes.h"
