@@ -89,6 +89,8 @@ norch_tensor *norch_linear(const norch_tensor *x, const norch_tensor *weight, co
 norch_tensor *norch_product(int64_t kind, const norch_tensor *a, const norch_tensor *b);
 norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, const norch_tensor *b, double beta,
                           double alpha);
+/* x of a x = b for a triangle a (M, M) and b (M, N), floats on the CPU; the rest of a is not read. */
+norch_tensor *norch_solve_triangle(const norch_tensor *a, const norch_tensor *b, bool upper, bool unit);
 /* linear with a weight (N, K) of 8-bit (int8) or 4-bit (uint8) integers, as csrc/families/quantized.h stores them,
  * times scale (N, groups); of float32, float16 and bfloat16, in float32. dynamic: each row of x becomes 8-bit integers,
  * and their products are summed exactly. weight: the (N, columns) float32 that it stands for. */

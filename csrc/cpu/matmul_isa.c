@@ -176,6 +176,10 @@ static void apply_epilogue(const product *p, void *c, int64_t rows, int64_t cols
 #define WANTED(kind, bits) (kind == 'f' && bits == 32)
 #include "each_dtype.h"
 
+#define TEMPLATE "gemm_triangle.h"
+#define WANTED(kind, bits) (kind == 'f')
+#include "each_dtype.h"
+
 #if WIDENS_HALVES
 #include "gemm_narrow.h"
 #endif
@@ -282,6 +286,11 @@ int64_t NR_ISA(nr_matmul_depth)(const nr_call *call) {
 }
 
 int32_t NR_ISA(nr_run_matmul)(const nr_call *call) {
+    const nr_matmul_plan *plan = call->plan;
+    if (plan->triangle) {
+        (call->dtype == NORCH_FLOAT32 ? solve_triangle_float32 : solve_triangle_float64)(plan);
+        return NORCH_OK;
+    }
     if (call->dtype == NORCH_BFLOAT16 && multiplies_bf16) return run_bfloat16(call);
 #if WIDENS_HALVES
     if (nr_is_narrow(call->dtype) && nr_is_float(call->dtype)) return run_narrow(call);

@@ -4,6 +4,7 @@
  * one common right operand become more rows of A: (B, T, C) @ (C, N) is one product with B * T rows. */
 #include <string.h>
 
+#include "../core/observer.h"
 #include "../families/matmul.h"
 #include "ops.h"
 
@@ -270,6 +271,22 @@ norch_tensor *norch_addmm(const norch_tensor *residual, const norch_tensor *a, c
     if (!dense) return NULL;
     plan.residual = dense->data;
     return multiply(&plan, a, b, ndim, shape, true, keep_n, NR_NO_OP);
+}
+
+norch_tensor *norch_solve_triangle(const norch_tensor *a, const norch_tensor *b, bool upper, bool unit) {
+    if (check_operands("solve_triangle", a, b)) return NULL;
+    if (a->ndim != 2 || b->ndim != 2 || a->shape[0] != a->shape[1] || a->shape[1] != b->shape[0] ||
+        a->device_type == NORCH_CUDA || (a->dtype != NORCH_FLOAT32 && a->dtype != NORCH_FLOAT64))
+        return NR_REFUSE(NORCH_ERROR_SHAPE, "solve_triangle: %s and %s", nr_shape_of(a), nr_shape_of(b));
+    if (nr_note_unseen("solve_triangular")) return NULL;
+    nr_matmul_plan plan = {
+        .m = a->shape[0], .n = b->shape[1], .k = a->shape[0], .triangle = NR_LOWER + upper + 2 * unit};
+    plan.a_row = a->strides[0], plan.a_col = a->strides[1];
+    NR_OWNED norch_tensor *rows = nr_dense(b, b->dtype);
+    int64_t shape[NORCH_MAX_DIMS];
+    if (!rows) return NULL;
+    plan.b_row = plan.n, plan.b_col = 1;
+    return multiply(&plan, a, rows, 0, shape, true, true, NR_NO_OP);
 }
 
 /* Checks the weight and the bias of a linear layer. */

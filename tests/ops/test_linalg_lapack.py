@@ -210,3 +210,40 @@ def test_a_recording_refuses_it():
     with pytest.raises(norch.CaptureError, match="LAPACK reads the elements of a tensor; call it outside"):
         for _ in range(4):
             call(norch.eye(2))
+
+
+LARGE = [(65, 16), (100, 100), (200, 33), (97, 300)]
+
+
+@pytest.mark.parametrize("dtype", [norch.float32, norch.float64])
+@pytest.mark.parametrize("n,k", LARGE)
+def test_large_systems_are_solved_by_halves(n, k, dtype):
+    A, B = drawn(n, n, dtype=dtype) / n**0.5 + 3 * norch.eye(n, dtype=dtype), drawn(n, k, dtype=dtype, seed=1)
+    a, b = A.double().numpy(), B.double().numpy()
+    for upper in (False, True):
+        for unit in (False, True):
+            t = np.triu(a) if upper else np.tril(a)
+            t[np.diag_indices(n)] = 1 if unit else t.diagonal()
+            for given in (A, A.mT.contiguous().mT):
+                found = norch.linalg.solve_triangular(given, B, upper=upper, unitriangular=unit)
+                close(found, np.linalg.solve(t, b), dtype)
+            found = norch.linalg.solve_triangular(A, B.mT, upper=upper, unitriangular=unit, left=False)
+            close(found, np.linalg.solve(t.T, b).T, dtype)
+    factors, wanted, of_transpose = norch.linalg.lu_factor(A), np.linalg.solve(a, b), np.linalg.solve(a.T, b)
+    close(norch.linalg.solve(A, B), wanted, dtype)
+    close(norch.linalg.lu_solve(*factors, B), wanted, dtype)
+    close(norch.linalg.lu_solve(*factors, B, adjoint=True), of_transpose, dtype)
+    close(norch.linalg.lu_solve(*factors, B.mT, left=False), of_transpose.T, dtype)
+    close(norch.linalg.inv(A), np.linalg.inv(a), dtype)
+    both = norch.vmap(norch.linalg.solve)(norch.stack([A, A.mT]), norch.stack([B, B]))
+    close(both, np.stack([wanted, of_transpose]), dtype)
+
+
+def test_large_singular_systems_and_nan():
+    for solve in (lambda x: norch.linalg.solve(x, norch.ones(70, 20, device=x.device)), norch.linalg.inv):
+        with pytest.raises(norch.linalg.LinAlgError, match="the matrix is singular"):
+            solve(norch.zeros(70, 70))
+        broken = norch.eye(70)
+        broken[3, 4] = norch.nan
+        assert solve(broken).isnan().all()
+        assert solve(norch.eye(70, device="meta")).shape[0] == 70

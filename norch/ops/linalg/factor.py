@@ -23,7 +23,8 @@ from .._rows import OPCODES
 from ..composed.diagonal import diag_embed, tril, triu
 from ..composed.shape import common_shape
 from ..copy import cat
-from ..create import eye, zeros
+from ..create import arange, eye, zeros
+from ..index import index_select
 from ..matmul import matmul
 from ..values import from_numpy
 from .lapack import (
@@ -39,10 +40,12 @@ from .lapack import (
     in_columns,
     in_rows,
     int32s,
+    is_large,
     matrices,
     numpy,
     routine,
     scipy_linalg,
+    solve_by_halves,
     square,
     squares,
     total,
@@ -130,9 +133,11 @@ def _solve_triangular(A: Tensor, B: Tensor, upper: bool, unit: bool) -> Tensor:
             batch = common_shape(A.shape[:-2], tuple(batch))
             shape = (*batch, n, k)
         X = in_rows(lib.norch_expand(B, shape))
-        a = lib.norch_contiguous(lib.norch_expand(A, (n, n) if A.ndim == 2 else (*batch, n, n)))
-        if n and k:  # X^T A^T = B^T
-            one = lib.norch_full((1,), X._dtype, 1.0, 1, (X._device_type, 0))
+        a = lib.norch_expand(A, (n, n) if A.ndim == 2 else (*batch, n, n))
+        if X.ndim == a.ndim == 2 and is_large(X):
+            solve_by_halves(X, a, upper, unit)
+        elif n and k:  # X^T A^T = B^T
+            a, one = lib.norch_contiguous(a), lib.norch_full((1,), X._dtype, 1.0, 1, (X._device_type, 0))
             triangle, unitary = "L" if upper else "U", "U" if unit else "N"
             routine("trsm", X, "R", triangle, "N", unitary, k, n, (one,), (a,) if A.ndim == 2 else a, n, X, k)
         return (X,)
@@ -421,6 +426,45 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     return _lu_solve(LU, B, pivots, adjoint)
 
 
+def _substituted(LU: Any, pivots: Any, B: Any, adjoint: bool) -> Tensor:
+    """X of A X = B, or of A^T X = B with adjoint, from the factors of one real A."""
+    n = LU.shape[-1]
+    order = arange(n, dtype=LU.dtype).unsqueeze(0)
+    routine("laswp", order, 1, order, n, 1, n, pivots, 1)
+    rows = order[0].long()
+    if not adjoint:
+        X = index_select(B, 0, rows)
+        solve_by_halves(X, LU, False, True)
+        solve_by_halves(X, LU, True, False)
+        return X
+    X = in_rows(B)
+    solve_by_halves(X, LU.mT, False, False)
+    solve_by_halves(X, LU.mT, True, True)
+    return index_select(X, 0, rows.argsort())
+
+
+def eliminated(A: Any, B: Any) -> tuple[Tensor]:
+    """X of A X = B. LinAlgError for a singular A."""
+    LU, pivots, info = _eliminated(A)
+    if total(info):
+        raise LinAlgError("singular")
+    return _solved(LU, B, lib.norch_unsqueeze(pivots, -2), False)
+
+
+def _solved(LU: Any, B: Any, pivots: Any, adjoint: bool) -> tuple[Tensor]:
+    n, k = B.shape[-2:]
+    batch = common_shape(LU.shape[:-2], B.shape[:-2], pivots.shape[:-2])
+    rows = in_rows(lib.norch_expand(pivots, (*batch, 1, n)))
+    check_pivots(rows, n, "lu_solve")  # those that no other thread writes to
+    if not batch and is_large(B):
+        return (_substituted(lib.norch_expand(LU, (n, n)), rows, lib.norch_expand(B, (n, k)), adjoint),)
+    X = in_columns(lib.norch_expand(B, (*batch, n, k)))
+    if n and k:
+        lu = in_columns(lib.norch_expand(LU, (*batch, n, n)))
+        routine("getrs", X, "C" if adjoint else "N", n, k, lu, n, rows, X, n, int32s(*batch))
+    return (from_columns(X),)
+
+
 def _lu_solve_grad(g: Tensor, LU: Tensor, out: Tensor, pivots: Tensor, adjoint: bool) -> Tensor:
     """The gradient of A is -gB X^H, or -X gB^H with adjoint. With A = P L U and W = P^T gA the gradient of L is tril(W
     U^H, -1), that of U triu(L^H W).
@@ -440,16 +484,7 @@ def _lu_solve_grad(g: Tensor, LU: Tensor, out: Tensor, pivots: Tensor, adjoint: 
     holomorphic=False,
 )
 def _lu_solve(LU: Tensor, B: Tensor, pivots: Tensor, adjoint: bool) -> Tensor:
-    def solved(LU: Any, B: Any, pivots: Any) -> tuple[Tensor]:
-        n, k = B.shape[-2:]
-        batch = common_shape(LU.shape[:-2], B.shape[:-2], pivots.shape[:-2])
-        X, rows = in_columns(lib.norch_expand(B, (*batch, n, k))), in_rows(lib.norch_expand(pivots, (*batch, 1, n)))
-        check_pivots(rows, n, "lu_solve")  # those that no other thread writes to
-        if n and k:
-            lu = in_columns(lib.norch_expand(LU, (*batch, n, n)))
-            routine("getrs", X, "C" if adjoint else "N", n, k, lu, n, rows, X, n, int32s(*batch))
-        return (from_columns(X),)
-
+    solved = functools.partial(_solved, adjoint=adjoint)
     return direct("lu_solve", solved, LU, B, lib.norch_unsqueeze(pivots, -2))[0]
 
 

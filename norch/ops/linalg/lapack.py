@@ -158,6 +158,37 @@ def direct(name: str, function: Callable[..., Any], *tensors: Any) -> tuple[Tens
     return results if on_host else tuple(x.to(first.device) for x in results)
 
 
+LEAF = 32  # rows of a triangle that are solved one after the other; products compute the rest
+
+
+def is_large(B: Any) -> bool:
+    """Whether solve_by_halves() is faster than LAPACK for a triangle and B (N, K)."""
+    n, k = lib.norch_shape(B)[-2:]
+    return n > 2 * LEAF and k >= 16 and DTYPES[B._dtype].is_floating_point
+
+
+def solve_by_halves(X: Any, A: Any, upper: bool, unit: bool) -> None:
+    """Overwrites X, which has B (N, K), with the solution of A X = B for a real triangular A (N, N): X_2 from
+    B_2 - A_21 X_1."""
+
+    def solve(low: int, high: int, B: Any) -> None:
+        size = high - low
+        if size <= LEAF:
+            square = lib.norch_slice(lib.norch_slice(A, 0, low, high, 1), 1, low, high, 1)
+            lib.norch_copy(lib.norch_slice(X, 0, low, high, 1), lib.norch_solve_triangle(square, B, upper, unit))
+            return
+        half = (size // 2 + LEAF - 1) // LEAF * LEAF
+        first, last = ((half, size), (0, half)) if upper else ((0, half), (half, size))
+        solve(low + first[0], low + first[1], lib.norch_slice(B, 0, *first, 1))
+        rows = lib.norch_slice(A, 0, low + last[0], low + last[1], 1)
+        others = lib.norch_slice(rows, 1, low + first[0], low + first[1], 1)
+        known = lib.norch_slice(X, 0, low + first[0], low + first[1], 1)
+        rest = lib.norch_addmm(lib.norch_slice(B, 0, *last, 1), others, known, 1.0, -1.0)
+        solve(low + last[0], low + last[1], rest)
+
+    solve(0, A.shape[0], X)
+
+
 def in_rows(x: Any) -> Tensor:
     """A copy of matrices in the order of C."""
     rows = lib.norch_contiguous(x)

@@ -16,8 +16,8 @@ from ..copy import cat
 from ..create import arange, eye
 from ..matmul import matmul
 from ..scan import products_of_others
-from .factor import lu_factor_ex
-from .lapack import alike, call, int32s, matrices, numpy, scipy_linalg, square, ufunc
+from .factor import eliminated, lu_factor_ex
+from .lapack import alike, call, direct, has_scipy, int32s, is_large, matrices, numpy, scipy_linalg, square, ufunc
 from .spectral import svd
 
 solve_ex_result = NamedTuple("solve_ex_result", [("result", Tensor), ("info", Tensor)])
@@ -54,6 +54,11 @@ def _regular(name: str, function: Any, *tensors: Tensor) -> Tensor:
     grad_B=lambda g, A: _solve(A.mT, g),
 )
 def _solve(A: Tensor, B: Tensor) -> Tensor:
+    if A.ndim == B.ndim == 2 and is_large(B) and has_scipy():
+        try:
+            return direct("solve", eliminated, A, B)[0]
+        except LinAlgError:
+            pass  # says which matrix is singular, or that it has NaN
     return _regular("solve", ufunc("solve"), A, B)
 
 
@@ -104,6 +109,11 @@ def _replaced(A: Tensor, check_errors: bool) -> tuple[Any, Any, Any]:
 
 @differentiable("inv", grad=lambda g, out: -matmul(matmul(out.mT, g), out.mT))
 def _inv(A: Tensor) -> Tensor:
+    if A.ndim == 2 and is_large(A) and has_scipy():
+        try:
+            return direct("inv", eliminated, A, eye(A.shape[-1], dtype=A.dtype, device=A.device))[0]
+        except LinAlgError:
+            pass
     return _regular("inv", ufunc("inv"), A)
 
 
