@@ -40,7 +40,12 @@ SLOW_FILES = set(
 MOST = 2 if PART == "few" else 6  # calls of a test function by test-fast
 CASES = 6 if PART == "few" else 16  # of one whose parameter is a case of cases.py
 LEAST = 8  # calls of a test function that a sample has, if there are so many
-EVERY_OPERATION = {"test_values", "test_gradients", "test_values_and_gradients_are_those_that_pytorch_gave"}
+EVERY_OPERATION = {
+    "test_values",
+    "test_gradients",
+    "test_values_and_gradients_are_those_that_pytorch_gave",
+    "test_results_and_gradients",
+}
 # In a sample these have each case with one dtype or another, test_values each operation with every dtype too.
 EVERY_CASE = {"test_values", "test_edge_values", "test_like_torch", "test_gradients_like_torch"}
 

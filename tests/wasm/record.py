@@ -19,7 +19,7 @@ from checks import listed
 
 import norch
 
-DTYPES = ("bool", "uint8", "int64", "float16", "float32", "float64")
+DTYPES = ("float32", "bool", "uint8", "int64", "float16", "float64")  # make test-fast takes the first of a case
 
 
 def gradients(case: Case, inputs: list[Any], results: list[Any]) -> list[Any]:
@@ -42,7 +42,7 @@ def run(case: Case, values: list[Any]) -> tuple[list[Any], list[Any]]:
 def main(path: str) -> None:
     recorded = {}
     for case in CASES:
-        for dtype in set(case.dtypes) & set(DTYPES):
+        for dtype in (dtype for dtype in DTYPES if dtype in case.dtypes):
             rng = source(case.name + dtype)
             for k, shapes in enumerate(case.shapes):
                 values = [as_tensor(x, dtype) for x in draw(case, shapes, dtype, rng)]
