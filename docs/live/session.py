@@ -46,8 +46,8 @@ class Session:
         self.names: dict[str, Any] = {"__name__": "__main__"}
 
     def run(self, name: str, source: str, at_prompt: bool) -> bool:
-        """Runs a cell; whether all of it went well. Values are shown, as Python's prompt shows them. There the
-        statements after an exception run too, elsewhere they do not."""
+        """Runs a cell; whether all of it went well. At a prompt the value of each statement is shown, and those after
+        an exception run too; elsewhere, as in a notebook, the value of the last one is."""
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         try:
             statements = ast.parse(source, name).body
@@ -59,7 +59,10 @@ class Session:
             for statement in statements:
                 self.output.begin(statement.end_lineno or 1)
                 try:
-                    exec(compile(ast.Interactive([statement]), name, "single"), self.names)
+                    if at_prompt or statement is statements[-1]:
+                        exec(compile(ast.Interactive([statement]), name, "single"), self.names)
+                    else:
+                        exec(compile(ast.Module([statement], []), name, "exec"), self.names)
                 except BaseException as error:
                     self._explain(error, name, self.output.line)
                     well = False

@@ -176,6 +176,12 @@ def test_a_cell_runs_what_is_above_it_is_edited_stopped_and_reset(page: Any) -> 
     assert [part["text"].strip() for part in shown][1] == "[4, 5, 6, 7]"
 
 
+def test_the_front_page_runs_its_program(page: Any) -> None:
+    page.goto("/index.html")
+    shown = _run(page.locator("div.live"))
+    assert "".join(part["text"] for part in shown) == "[False, True, True, False]\n"  # of no other statement
+
+
 def _says(page: Any, text: str, wanted: str) -> None:
     """What comes out of the page's first cell, once it holds `text`, or is said beside it, has the wanted words."""
     cell, note = page.locator("div.live").first, page.locator(".live-note").first
@@ -196,7 +202,7 @@ def test_mistakes_are_explained_and_python_goes_on(page: Any) -> None:
         "import numpy": "A page has no packages but norch and Python's own.",
         "input('which? ')": "a page cannot be asked; write the value into the cell",
         "for i in range(100_000): print(i)": "... and more",
-        "import os\nos._exit(3)": "Python broke",
+        "import os\nos._exit(3)": "Python has ended (Program terminated with exit(3))",
         "print(111 * 111)": "12321",
     }.items():
         _says(page, text, wanted)
@@ -343,6 +349,8 @@ def test_blocks_are_shared_as_in_the_chapter(page: Any) -> None:
 
 def test_a_drawn_digit_is_read(page: Any) -> None:
     play = _play(page, "digit")
+    play.locator("canvas").drag_to(play.locator("canvas"), source_position={"x": 112, "y": 30})
+    playwright.expect(play.locator(".say")).to_contain_text("read() is not there yet: run the cell that defines it")
     shown = _run(page.locator("div.live").first)
     right = re.findall(r"([\d.]+) % of the test digits", "".join(part["text"] for part in shown))
     assert len(right) > 3 and float(right[-1]) > 93

@@ -11,7 +11,7 @@ function start() {
     if (data.event) return tell(data.event, data.detail);
     const request = waiting.get(data.id);
     if (!request) return;
-    if (data.broken) return stop(`Python broke (${data.error}); Run starts it again`);
+    if (data.broken) return stop(`Python has ended (${data.error}); Run starts it again`);
     if ("text" in data) return request.show?.(data);
     waiting.delete(data.id);
     if (!waiting.size) tell("ready");

@@ -41,8 +41,9 @@ async function start() {
   return async (request) => {
     id = request.id;
     if (request.method === "call") {
-      const [name, ...args] = request.args, given = args.map((arg) => python.toPy(arg));
-      const result = session.names.get(name)(...given);
+      const [name, ...args] = request.args, given = args.map((arg) => python.toPy(arg)), called = session.names.get(name);
+      if (!called) throw new Error(`${name}() is not there yet: run the cell that defines it`);
+      const result = called(...given);
       return result?.toJs ? result.toJs() : result;
     }
     return session[request.method](...request.args);

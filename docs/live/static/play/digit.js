@@ -64,7 +64,7 @@ play.define("digit", (root) => {
       said.textContent = `It is a ${odds.indexOf(Math.max(...odds))}, says the network, with ${Math.round(100 * Math.max(...odds))} %.`;
     } catch (error) {
       show(found, null);
-      said.textContent = /NoneType|read/.test(error.message) ? "Run the cell above first: it trains the network, and defines read()." : error.message;
+      said.textContent = error.message;
     }
   }
 
