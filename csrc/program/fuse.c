@@ -176,7 +176,7 @@ static bool fit(search *s, member *m, int32_t ndim, int64_t *size) {
     }
     if (its == all) return refine(s, 0, m, &ndim, size);
     if (s->flat) return false;
-    if (s->inner && its == all / row) {
+    if (its == all / row) { /* not of a chain without rows, whose `row` is 1 */
         m->role = NR_ROW;
         if (!refine(s, s->inner, m, &ndim, size)) return false;
         shift(m, s->inner);
