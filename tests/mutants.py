@@ -156,22 +156,22 @@ def c_mutants(path: str) -> Iterator[Mutant]:
     ):
         begin, name = plain.index("{", function.start()), function[1]
 
-        def made(start: int, end: int, new: str, name: str = name) -> Mutant:
+        def mutant(start: int, end: int, new: str, name: str = name) -> Mutant:
             return planted(path, text, name, None, start, end, new)
 
         body = plain[begin : function.end()]
         for token in C_TOKENS.finditer(body):
-            yield made(begin + token.start(), begin + token.end(), C_OTHERS[token[0]])
+            yield mutant(begin + token.start(), begin + token.end(), C_OTHERS[token[0]])
         for condition in re.finditer(r"\b(?:if|while) (?=\()", body):
             start = begin + condition.end()
             end = closing(plain, start)
-            yield made(start, end, f"(!{text[start:end]})")
+            yield mutant(start, end, f"(!{text[start:end]})")
             word, parts = operands(text, start + 1, end - 1)
             for k in range(len(parts) if word else 0):
-                yield made(start, end, "(" + f" {word} ".join(parts[:k] + parts[k + 1 :]) + ")")
+                yield mutant(start, end, "(" + f" {word} ".join(parts[:k] + parts[k + 1 :]) + ")")
             early = re.match(r"\s*(return\b[^;{}]*);", plain[end:])
             if early:
-                yield made(end + early.start(1), end + early.end(1), "(void)0")
+                yield mutant(end + early.start(1), end + early.end(1), "(void)0")
 
 
 def closing(text: str, start: int) -> int:

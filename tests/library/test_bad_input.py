@@ -321,12 +321,12 @@ def test_what_takes_tensors_says_what_it_does_not_take(place):
         required = [p for p in inspect.signature(function).parameters.values() if p.kind < 2 and p.default is p.empty]
         for position in range(place is norch.Tensor, len(required)):
             for stranger in (3, None, "a", (2, 3)):
-                given = [x.clone() for _ in required]
-                given[position] = stranger
+                copies = [x.clone() for _ in required]
+                copies[position] = stranger
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        function(*given)
+                        function(*copies)
                 except (norch.Error, TypeError, ValueError, NotImplementedError, OverflowError):
                     pass
                 except Exception as error:

@@ -109,8 +109,8 @@ def run_native(name, objects, tmp_path, *libraries):
         pytest.skip("needs a C compiler")
     source, program = ROOT / "tests" / "native" / f"{name}.c", tmp_path / name
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{ROOT}/build/core"]
-    made = [compiler, *flags, "-o", program, source, *objects, *libraries]
-    done = subprocess.run(made, capture_output=True, text=True)
+    command = [compiler, *flags, "-o", program, source, *objects, *libraries]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

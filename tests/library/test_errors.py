@@ -189,8 +189,8 @@ def test_devices():
     third = norch.device("cpu", 3)
     assert third.index == 3 and str(third) == "cpu:3" and third not in (norch.device("cpu"), norch.device("cpu", 1))
     with third:
-        made = norch.ones(2), norch.ones(2, device="cpu:1"), norch.arange(2, device=norch.device(third)), x.cpu()
-    assert [y.device for y in made] == [norch.device("cpu")] * 4
+        tensors = norch.ones(2), norch.ones(2, device="cpu:1"), norch.arange(2, device=norch.device(third)), x.cpu()
+    assert [y.device for y in tensors] == [norch.device("cpu")] * 4
     assert norch.ones(2, device=norch.device("meta", 2)).device == norch.device("meta")
 
 
@@ -229,9 +229,9 @@ def test_a_zero_among_divisors_leaves_the_tensor_as_it_was():
 def test_the_first_of_indices_out_of_range_is_named():
     x, index = norch.zeros(5), norch.zeros(100_000, dtype=norch.int64)
     index[70_000], index[99_999] = -6, 5
-    for given in (index, index.to(norch.int32)):
-        reads = (lambda: x[given], lambda: x.take(given), lambda: x.gather(0, given))  # noqa: B023
-        for call in (*reads, lambda: x.index_put_((given,), norch.ones(()))):  # noqa: B023
+    for at in (index, index.to(norch.int32)):
+        reads = (lambda: x[at], lambda: x.take(at), lambda: x.gather(0, at))  # noqa: B023
+        for call in (*reads, lambda: x.index_put_((at,), norch.ones(()))):  # noqa: B023
             with pytest.raises(IndexError, match="index -6 is out of range for size 5 at dimension 0"):
                 call()
     square = norch.zeros(5, 5)

@@ -34,24 +34,24 @@ def modules(package: Path) -> dict[str, Path]:
     return found
 
 
-def imported(name: str, path: Path, known: dict[str, Path]) -> Iterator[str]:
+def imported(name: str, path: Path, paths: dict[str, Path]) -> Iterator[str]:
     """What one of them imports of the others, wherever in its text."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in known)
+            yield from (alias.name for alias in node.names if alias.name in paths)
         elif isinstance(node, ast.ImportFrom):
             above = package.rsplit(".", node.level - 1)[0] if node.level else ""
             base = ".".join(filter(None, (above, node.module)))
-            if base in known:  # and not of the standard library
+            if base in paths:  # and not of the standard library
                 inside = [f"{base}.{alias.name}" for alias in node.names]
-                yield from (module if module in known else base for module in inside)
+                yield from (module if module in paths else base for module in inside)
 
 
 def graph(package: Path) -> dict[str, set[str]]:
     """module: those it imports."""
-    known = modules(package)
-    return {name: set(imported(name, path, known)) - {name} for name, path in known.items()}
+    paths = modules(package)
+    return {name: set(imported(name, path, paths)) - {name} for name, path in paths.items()}
 
 
 def reachable(edges: dict[str, set[str]], start: str) -> set[str]:

@@ -53,16 +53,16 @@ def inputs_of(case: Any, layout: str) -> list[list[Any]]:
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "strided"])
 @cases(*DATA_DEPENDENT, "cov weighted")  # whose weights are tensors of the CPU
 def test_like_the_cpu(case: Any, layout: str) -> None:
-    for given in inputs_of(case, layout):
-        meta = [there(x) for x in given]
+    for inputs in inputs_of(case, layout):
+        meta = [there(x) for x in inputs]
         state = norch.get_rng_state()
         found = case.call(norch, *meta)
         assert norch.get_rng_state().tolist() == state.tolist()
         assert all(x.is_meta for x in listed(found) if isinstance(x, norch.Tensor))
-        assert headers(found) == headers(case.call(norch, *given))
+        assert headers(found) == headers(case.call(norch, *inputs))
         if case.in_place is not None and layout == "contiguous":
             try:
-                wanted = case.write(*given)
+                wanted = case.write(*inputs)
             except norch.Error as error:
                 with pytest.raises(type(error)):
                     case.write(*meta)
@@ -72,22 +72,22 @@ def test_like_the_cpu(case: Any, layout: str) -> None:
 
 @cases(*DATA_DEPENDENT, "cov weighted", *(case.name for case in CASES if not case.grad))
 def test_gradients_like_the_cpu(case: Any) -> None:
-    given = inputs_of(case, "contiguous")[0]
+    real = inputs_of(case, "contiguous")[0]
     found = []
-    for inputs in (given, [there(x) for x in given]):
+    for inputs in (real, [there(x) for x in real]):
         wanted = [x.requires_grad_() for x in inputs if x.is_floating_point()]
-        made = [x for x in listed(case.call(norch, *inputs)) if x.requires_grad]
-        found.append(norch.autograd.grad(made, wanted, [norch.ones_like(x) for x in made], allow_unused=True))
+        results = [x for x in listed(case.call(norch, *inputs)) if x.requires_grad]
+        found.append(norch.autograd.grad(results, wanted, [norch.ones_like(x) for x in results], allow_unused=True))
     assert [None if g is None else g.shape for g in found[1]] == [None if g is None else g.shape for g in found[0]]
     assert all(g is None or g.is_meta for g in found[1])
 
 
 @cases(*(case.name for case in CASES if case.name not in DATA_DEPENDENT))
 def test_shapes_that_depend_on_elements_are_refused(case: Any) -> None:
-    for given in inputs_of(case, "contiguous"):
-        if all(x.numel() for x in given):
+    for inputs in inputs_of(case, "contiguous"):
+        if all(x.numel() for x in inputs):
             with pytest.raises(NotImplementedError):
-                case.call(norch, *map(there, given))
+                case.call(norch, *map(there, inputs))
 
 
 LINALG = {
@@ -223,18 +223,18 @@ def test_training(name: str) -> None:
 @pytest.mark.parametrize("way", ["deepcopy", "pickle", "norch", "torch"])
 def test_copies_and_files(way: str) -> None:
     x = norch.empty(3, 2, device="meta").t()
-    given = {"x": x, "view": x[1:], "p": nn.Parameter(norch.empty(2, device="meta"))}
+    tensors = {"x": x, "view": x[1:], "p": nn.Parameter(norch.empty(2, device="meta"))}
     if way == "deepcopy":
-        found = copy.deepcopy(given)
+        found = copy.deepcopy(tensors)
     elif way == "pickle":
-        found = pickle.loads(pickle.dumps(given))
+        found = pickle.loads(pickle.dumps(tensors))
     else:
         file = io.BytesIO()
-        norch.save(given, file, format=way)
+        norch.save(tensors, file, format=way)
         assert len(file.getvalue()) < 2000
         file.seek(0)
         found = norch.load(file)
-    assert headers(list(found.values())) == headers(list(given.values()))
+    assert headers(list(found.values())) == headers(list(tensors.values()))
     assert all(one.is_meta for one in found.values())
     assert type(found["p"]) is nn.Parameter
     if way != "torch":  # which has no storages of such tensors

@@ -269,9 +269,9 @@ def test_a_failed_from_numpy_frees_its_array(failing):
         with pytest.raises(MemoryError):
             norch.from_numpy(array)
         failing(-1)
-    gone = weakref.ref(array)
+    reference = weakref.ref(array)
     del array
-    assert gone() is None
+    assert reference() is None
 
 
 @pytest.mark.host

@@ -379,9 +379,9 @@ def test_modes() -> None:
 def test_recordings() -> None:
     x = norch.ones(2).as_subclass(Kept)
     net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 2))
-    compiled, given = norch.compile(net), norch.randn(1, 1, 4, 4)
+    compiled, image = norch.compile(net), norch.randn(1, 1, 4, 4)
     for _ in range(3):
-        assert norch.allclose(compiled(given), net(given))
+        assert norch.allclose(compiled(image), net(image))
     assert type(x.relu()) is Kept
 
 
@@ -514,15 +514,15 @@ def test_methods_of_a_subclass_call_those_of_super(torch: Any) -> None:
     for lib in (norch, torch):
         with lib.overrides.BaseTorchFunctionMode():
             lib.ones(1).exp()
-        own = "__getitem__ clone sum to reshape unsqueeze __add__ exp".split()
+        names = "__getitem__ clone sum to reshape unsqueeze __add__ exp".split()
 
         class Labelled(lib.Tensor):
             label = "a"
 
-        for name in own:
+        for name in names:
 
-            def method(self: Any, *given: Any, name: str = name, cls: Any = Labelled) -> Any:
-                found = getattr(super(cls, self), name)(*given)
+            def method(self: Any, *arguments: Any, name: str = name, cls: Any = Labelled) -> Any:
+                found = getattr(super(cls, self), name)(*arguments)
                 found.seen = [*found.__dict__.get("seen", ()), name]
                 return found
 
@@ -531,7 +531,7 @@ def test_methods_of_a_subclass_call_those_of_super(torch: Any) -> None:
         with lib.overrides.BaseTorchFunctionMode():  # after which those methods go on looking
             lib.ones(1).exp()
         found = [x[0], x.clone(), x.sum(0), x.to(lib.float64), x.reshape(6), x.unsqueeze(0), x + 1, x.exp()]
-        assert [(type(one), one.label, one.seen) for one in found] == [(Labelled, "a", [name]) for name in own]
+        assert [(type(one), one.label, one.seen) for one in found] == [(Labelled, "a", [name]) for name in names]
 
 
 DERIVATIVES = {

@@ -49,8 +49,8 @@ def test_recurrent_layers_keep_the_class(name: str, layer: Any) -> None:
     for x in inputs:
         seen.clear()
         packed: Any = isinstance(x, PackedSequence)
-        given = x._replace(data=x.data.as_subclass(Seen)) if packed else x.as_subclass(Seen)
-        found, wanted = tensors(layer(given)), tensors(layer(x))
+        wrapped = x._replace(data=x.data.as_subclass(Seen)) if packed else x.as_subclass(Seen)
+        found, wanted = tensors(layer(wrapped)), tensors(layer(x))
         assert seen.count(name) == 1 and [type(y) for y in found] == [Seen] * len(wanted)
         assert all(norch.equal(y.as_subclass(norch.Tensor), z) for y, z in zip(found, wanted, strict=True))
 
@@ -58,11 +58,11 @@ def test_recurrent_layers_keep_the_class(name: str, layer: Any) -> None:
 def test_gradients_flow_through_a_recurrent_layer_of_a_subclass() -> None:
     x, layer = norch.randn(5, 2, 3), nn.LSTM(3, 4)
     of = []
-    for given in (x.clone().as_subclass(Seen), x.clone()):
-        given.requires_grad_()
+    for value in (x.clone().as_subclass(Seen), x.clone()):
+        value.requires_grad_()
         layer.zero_grad()
-        layer(given)[0].sum().backward()
-        of.append([given.grad, *(p.grad for p in layer.parameters())])
+        layer(value)[0].sum().backward()
+        of.append([value.grad, *(p.grad for p in layer.parameters())])
     for a, b in zip(*of, strict=True):
         assert a is not None and b is not None and norch.equal(a.as_subclass(norch.Tensor), b)
 

@@ -23,11 +23,11 @@ def program(tmp_path_factory):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler or sys.platform == "win32":
         pytest.skip("needs a C compiler")
-    made = tmp_path_factory.mktemp("platform") / "platform"
+    program = tmp_path_factory.mktemp("platform") / "platform"
     sources = [ROOT / "tests/native/platform.c", ROOT / "csrc/core/platform.c"]
     flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
-    subprocess.run([compiler, *flags, "-o", made, *sources, "-lm"], check=True)
-    return made
+    subprocess.run([compiler, *flags, "-o", program, *sources, "-lm"], check=True)
+    return program
 
 
 def test_the_machine_is_as_python_sees_it(program):

@@ -441,10 +441,10 @@ def test_casts(torch):
 
 def test_pickle_copy_and_deepcopy():
     x = norch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    for made in (pickle.loads(pickle.dumps(x)), deepcopy(x)):
-        assert made.tolist() == x.tolist() and made.requires_grad and made.is_leaf
+    for copied in (pickle.loads(pickle.dumps(x)), deepcopy(x)):
+        assert copied.tolist() == x.tolist() and copied.requires_grad and copied.is_leaf
         with norch.no_grad():
-            made.zero_()
+            copied.zero_()
     assert x.tolist() == [[1.0, 2.0], [3.0, 4.0]]
     assert copy(x).tolist() == x.tolist()
     view = norch.arange(10)[2:8:3]

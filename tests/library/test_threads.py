@@ -413,10 +413,10 @@ def test_a_call_of_the_library_sees_data_whole_or_not_at_all(name):
     torn = norch.Generator().manual_seed(0)
     both = norch.rand(600, 500, generator=torn) + 0.1, norch.rand(400, 600, generator=torn).T + 0.1
     x, done = both[0].clone(), threading.Event()
-    given = {"__rmatmul__": (norch.rand(100, 600, generator=torn),)}
+    arguments = {"__rmatmul__": (norch.rand(100, 600, generator=torn),)}
 
     def outcome(of):
-        out = getattr(of, name)(*given.get(name, ()))
+        out = getattr(of, name)(*arguments.get(name, ()))
         parts = out if isinstance(out, tuple) else (out,)
         return [(tuple(part.shape), part.numpy().tobytes()) for part in parts]
 
