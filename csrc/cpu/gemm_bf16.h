@@ -55,9 +55,27 @@ typedef struct tile_panel {
     const bf16_both *last;
 } tile_panel;
 
+/* 32 x 32 sums that are finished, and where in C they go, rounded; and whether there were infinities or NaN so far. */
+typedef struct tile_rounding {
+    const float *sums, *bias;
+    bf16_bits *c;
+    int64_t c_row;
+    int rows, cols; /* rows: left */
+    bool special;
+} tile_rounding;
+
+static void round_rows(tile_rounding *left, int64_t most) {
+    const int rows = (int)least(left->rows, most);
+    left->special |= store_sums(left->sums, left->c, left->c_row, rows, left->cols, left->bias);
+    left->sums += rows * 2 * TILE_ROW;
+    left->c += rows * left->c_row;
+    left->rows -= rows;
+}
+
 /* Work that runs beside the tiles at each step of k: `each` pairs of rows of the next group are packed, from `from` to
- * `end`, and lines of C and of the next lanes of the left operand are fetched. */
+ * `end`, lines of C and of the next lanes of the left operand are fetched, and the sums before these are rounded. */
 typedef struct tile_ahead {
+    tile_rounding before;
     const bf16_bits *from, *end;
     bf16_both *to; /* or NULL: none are packed */
     int64_t step, lane, c_row;

@@ -92,6 +92,7 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
     const int64_t first_row = a[0].row, second_row = a[tall].row;
     const char *first = a[0].at, *second = a[tall].at;
     const char *next = ahead->left, *c = ahead->c;
+    const int64_t rounded = greatest(8, ceil_div(ahead->before.rows, greatest(whole, 1)));
     TILE_NAME(begin_sums)(t, add, sums);
     for (int64_t s = 0; s < whole; s++, b += TILE_CELLS) {
         tile_pass(t, 4, first, first_row);
@@ -113,6 +114,7 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
         }
         for (int x = 0; x < ahead->rows; x++, c += ahead->c_row) __builtin_prefetch(c, 0, 2);
         for (int x = 0; x < ahead->lefts; x++) __builtin_prefetch(next + x * ahead->lane, 0, 2);
+        if (ahead->before.rows) round_rows(&ahead->before, rounded);
         next += 4 * TILE_ROW;
         first += a[0].step;
         second += a[tall].step;
@@ -131,6 +133,7 @@ TILE_FUNCTION static void TILE_NAME(sum_tiles)(TILES *t, int64_t whole, bool las
             if (tall) tile_dp_bf16(t, 3, 5, 7);
         }
     }
+    if (ahead->before.rows) round_rows(&ahead->before, rounded); /* without whole steps */
     TILE_NAME(end_sums)(t, sums);
 }
 
@@ -152,7 +155,7 @@ static tile_panel TILE_NAME(left_panel)(const tile_operand *x, const bf16_bits *
 TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, int64_t i0, int64_t i1, int64_t j0,
                                            int64_t j1, void *scratch) {
     enum { WIDE = 2 * TILE_ROW };
-    float transposed_sums[WIDE * WIDE] __attribute__((aligned(64)));
+    float transposed_sums[WIDE * WIDE] __attribute__((aligned(64))), bias[WIDE] = {0};
     const tile_operand a = {p->a, p->a_row, p->a_col}, b = {p->b, p->b_col, p->b_row};
     const tile_operand left = transposed ? b : a, right = transposed ? a : b;
     const int64_t l0 = transposed ? j0 : i0, l1 = transposed ? j1 : i1, r0 = transposed ? i0 : j0,
@@ -169,7 +172,6 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
     /* a row of a tile that is in two cache lines takes the time of both: copied if some panels use it */
     const bool aligned = left.lane * (int64_t)sizeof(bf16_bits) % 64 == 0;
     const bool lies = left.step == 1 && (aligned || r1 - r0 <= LIES_LANES);
-    bool special = false;
     TILES t;
     tiles_begin(&t);
     for (int64_t q = 0; q < ceil_div(l1 - l0, most) * ceil_div(r1 - r0, WIDE); q++) {
@@ -211,14 +213,15 @@ TILE_FUNCTION static bool TILE_NAME(block)(const product *p, bool transposed, in
                                  lefts > TILE_ROW, rights > TILE_ROW, part > 0, &ahead, sums);
             if (part + 1 < parts) continue;
             if (transposed) pack_float32(WIDE, transposed_sums, WIDE, sums, WIDE, 1, WIDE);
-            float bias[WIDE] = {0};
             for (int y = 0; y < cols && p->bias; y++)
                 bias[y] = nr_float_of_bfloat16(((const bf16_bits *)p->bias)[(j + y) * p->bias_step]);
-            special |= store_sums(transposed ? transposed_sums : sums, c, p->c_row, rows, cols, bias);
+            ahead.before = (tile_rounding){
+                transposed ? transposed_sums : sums, bias, c, p->c_row, rows, cols, ahead.before.special};
         }
     }
     tiles_end(&t);
-    return special;
+    round_rows(&ahead.before, WIDE);
+    return ahead.before.special;
 }
 
 /* Whether to compute the product of the transposed operands. The cost of copies decides: a left operand that is

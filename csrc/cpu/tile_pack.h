@@ -8,6 +8,7 @@ typedef uint16_t bf16_bits __attribute__((may_alias));
 typedef uint32_t bf16_both __attribute__((may_alias)); /* a pair */
 
 typedef bf16_bits bf16_lanes __attribute__((vector_size(2 * TILE_ROW), aligned(2), may_alias));
+typedef bf16_bits bf16_row_lanes __attribute__((vector_size(4 * TILE_ROW), aligned(2), may_alias));
 typedef bf16_both pair_lanes __attribute__((vector_size(4 * TILE_ROW), aligned(4), may_alias));
 
 /* The pairs (low[i], high[i]) of 16 lanes. */
@@ -21,16 +22,17 @@ INLINE void bf16_interleave(bf16_both *to, const bf16_bits *low, const bf16_bits
  * are.) */
 static __attribute__((unused)) bool store_sums(const float *sums, bf16_bits *c, int64_t c_row, int rows, int cols,
                                                const float *bias) {
-    uint16_t special[2 * TILE_ROW] = {0};
+    bf16_row_lanes special = {0}; /* in a register: through memory the rows would wait for each other */
     for (int i = 0; i < rows; i++, c += c_row, sums += 2 * TILE_ROW) {
         bf16_bits rounded[2 * TILE_ROW];
         for (int j = 0; j < 2 * TILE_ROW; j++) {
             const uint32_t bits = nr_bits_of_float(sums[j] + bias[j]);
             rounded[j] = (bf16_bits)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
         }
-        for (int j = 0; j < 2 * TILE_ROW; j++) special[j] |= (rounded[j] & 0x7f80) == 0x7f80;
+        const bf16_row_lanes row = *(const bf16_row_lanes *)rounded;
+        special |= (bf16_row_lanes)((row & 0x7f80) == 0x7f80);
         if (cols == 2 * TILE_ROW)
-            memcpy(c, rounded, sizeof rounded);
+            *(bf16_row_lanes *)c = row;
         else
             memcpy(c, rounded, (size_t)cols * sizeof *rounded);
     }
