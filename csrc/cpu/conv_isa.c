@@ -70,7 +70,9 @@
  * cache. */
 #define PANELS_TOGETHER 4
 #define BAD_STRIDE 1024
-/* Up to this number of tiles, images are read in place even if their rows share lines. */
+/* Up to this number of channels, images are read in place: more are on too many pages for a panel. Up to this number of
+ * tiles they are read so even if their rows share lines. */
+#define IN_PLACE (VECTOR == 64 ? 64 : INT64_MAX)
 #define FEW_TILES 3
 /* Up to this number of positions of an image, its product is transposed. */
 #define MOST_TRANSPOSED 64

@@ -138,11 +138,15 @@ static void NAME(panel_task)(const NAME(panels) * s, int64_t task, T *panels) {
     const int64_t begin = task * s->group * PANEL_COLS, all = least(s->columns - begin, s->group * PANEL_COLS);
     const int64_t a_row = s->packed ? 1 : s->a_row, a_col = s->packed ? TILE_ROWS : s->a_col;
     T *shared = panels + s->group * PANEL_COLS * s->depth;
+    const int64_t across = ceil_div(all, PANEL_COLS);
+    const bool by_tiles = VECTOR == 64 && !s->in_place; /* large tiles of A, and packed panels follow each other */
     for (int64_t q = 0; q < s->k; q += s->depth) {
         const int64_t count = least(s->depth, s->k - q);
         const bool last = q + count == s->k;
         if (!s->in_place) NAME(pack_panels)(s, begin, all, q, count, panels);
-        for (int64_t j = 0; j < all; j += PANEL_COLS) {
+        for (int64_t x = 0; x < s->tiles * across; x++) {
+            const int64_t t = by_tiles ? x / across : x % s->tiles;
+            const int64_t j = (by_tiles ? x % across : x / s->tiles) * PANEL_COLS;
             const int64_t column = begin + j, piece = column / s->area, at = column % s->area;
             TARGET to = {.cols = (int)least(PANEL_COLS, all - j), .add = q > 0};
             const bool whole = at + to.cols <= s->area;
@@ -150,14 +154,13 @@ static void NAME(panel_task)(const NAME(panels) * s, int64_t task, T *panels) {
             to.c_row = whole ? s->c_row : PANEL_COLS;
             const T *b = s->in_place ? s->b + piece * s->b_piece + q * s->b_row + at : panels + j * count;
             const int64_t b_row = s->in_place ? s->b_row : PANEL_COLS;
-            for (int64_t t = 0; t < s->tiles; t++) {
-                const int64_t first = NAME(first_of_tile)(s, t);
-                const T *a = s->packed ? s->packed + t * s->apart : s->a + first * a_row;
-                to.rows = (int)(NAME(first_of_tile)(s, t + 1) - first);
-                to.c = sums + first * to.c_row;
-                TILES_OF_ROWS[to.rows - 1][to.cols > LANES](count, a + q * a_col, a_row, a_col, b, b_row, &to);
-            }
-            if (last && (!whole || s->bias)) NAME(spread_columns)(s, column, to.cols, sums, to.c_row);
+            const int64_t first = NAME(first_of_tile)(s, t);
+            const T *a = s->packed ? s->packed + t * s->apart : s->a + first * a_row;
+            to.rows = (int)(NAME(first_of_tile)(s, t + 1) - first);
+            to.c = sums + first * to.c_row;
+            TILES_OF_ROWS[to.rows - 1][to.cols > LANES](count, a + q * a_col, a_row, a_col, b, b_row, &to);
+            if (t + 1 == s->tiles && last && (!whole || s->bias))
+                NAME(spread_columns)(s, column, to.cols, sums, to.c_row);
         }
     }
 }
@@ -179,7 +182,7 @@ static int32_t NAME(run_panels)(NAME(panels) * s, bool pack) {
     s->tasks = ceil_div(panels, s->group);
     s->in_place = s->b_col == 1 && s->area % LANES == 0 && (uintptr_t)s->b % VECTOR == 0 &&
                   (s->columns == s->area || s->area % PANEL_COLS == 0) &&
-                  (s->tiles <= FEW_TILES || s->b_row * (int64_t)sizeof(T) % BAD_STRIDE != 0);
+                  (s->tiles <= FEW_TILES || (s->b_row * (int64_t)sizeof(T) % BAD_STRIDE != 0 && s->k <= IN_PLACE));
     s->apart = ceil_div(s->k * TILE_ROWS, LANES) * LANES + LANES;
     const int64_t workers = least(threads, s->tasks), packed = pack ? s->tiles * s->apart : 0;
     s->scratch_size = s->group * PANEL_COLS * (s->depth + (s->columns > s->area ? s->m : 0));
