@@ -26,6 +26,7 @@ from .._tensor.handle import Handle
 from ..autograd.function import Function
 from ..nn._registry import CALL_HOOKS, Registry
 from ..nn.module import Module
+from ..ops._deferred import DeferredMethod
 from ..optim.optimizer import Optimizer
 from .bytecode import CALLED, COMPUTES_NAMES, SETS_NAME, TAKES_NAME, Read, Use
 from .conditions import (
@@ -356,7 +357,12 @@ class Walk(Settings):
 
     def _definitions(self, attributes: dict[str, Any], place: Place | None) -> None:
         """Guards a class of norch or of Python's library against attributes that a program adds."""
-        self._unchanged(lambda attributes: (*attributes, *attributes.values()), attributes, place)
+        waiting = {name for name, value in attributes.items() if isinstance(value, DeferredMethod)}  # not called so far
+
+        def take(attributes: dict[str, Any]) -> tuple[Any, ...]:
+            return *attributes, *(value for name, value in attributes.items() if name not in waiting)
+
+        self._unchanged(take, attributes, place)
         for name, value in list(attributes.items()):
             if is_defined_by_user(value) and (
                 type(value) in _DEFINITIONS

@@ -4,6 +4,8 @@ Results that are more than plain tensors are refused."""
 
 import contextlib
 import ctypes
+import subprocess
+import sys
 
 import pytest
 
@@ -171,3 +173,20 @@ def test_recordings_do_not_change_the_classes_of_modules():
         for _ in range(4):
             captured(norch.ones(rows, 2))
     assert version() == before != 0
+
+
+def test_the_first_use_of_a_method_discards_no_recording():
+    """norch imports the modules of less used methods then, and they replace what stands for them in the class."""
+    code = """
+import norch
+captured = norch.capture(lambda x: x * 2)
+for _ in range(4):
+    captured(norch.ones(3))
+names = [name for name, value in vars(norch.Tensor).items() if isinstance(value, norch.ops._deferred.DeferredMethod)]
+assert {"exp_", "kthvalue", "erf"} <= {*names}
+for name in names:
+    getattr(norch.Tensor, name)
+captured.replay(1, norch.ones(3))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not done.returncode, done.stderr
