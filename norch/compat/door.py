@@ -385,9 +385,9 @@ def _set_environment(name: str, value: str | None) -> None:
 
 # Files of compat/ that are submodules in PyTorch.
 _BELOW = {"nn_modules": "nn.modules", "parallel": "nn.parallel", "pytree": "utils._pytree", "sdpa": "nn.attention",
-          "tensorboard": "utils.tensorboard", "forward_ad": "autograd.forward_ad",
+          "tensorboard": "utils.tensorboard",
           "flex_attention": "nn.attention.flex_attention", "typed_storage": "storage", "legacy": "",
-          "weak": "utils.weak", "flop_counter": "utils.flop_counter", "settings": "",
+          "flop_counter": "utils.flop_counter", "settings": "",
           "dispatch": "utils._python_dispatch", "module_tracker": "utils.module_tracker",
           "data_utils": "utils.data._utils", "signal_windows": "signal.windows"}  # fmt: skip
 

@@ -16,9 +16,9 @@ from . import placeholders
 # Modules that are files of compat/.
 HELD = {name: name for name in "_C __config__ as_torch futures library torch_version types".split()}
 HELD |= {f"utils.data._utils.{name}": "data_utils" for name in ("collate", "pin_memory", "worker")}
-HELD |= {"utils.weak": "weak", "utils.flop_counter": "flop_counter", "utils._python_dispatch": "dispatch"}
+HELD |= {"utils.flop_counter": "flop_counter", "utils._python_dispatch": "dispatch"}
 HELD |= {"utils.module_tracker": "module_tracker", "signal.windows": "signal_windows"}
-HELD |= {"autograd.forward_ad": "forward_ad", "nn.attention.flex_attention": "flex_attention"}
+HELD |= {"nn.attention.flex_attention": "flex_attention"}
 
 
 class Found:

@@ -14,11 +14,11 @@ import pytest
 
 import norch
 from norch import nn
-from norch.compat import functorch, private_functions, pytree_names, weak
+from norch.compat import functorch, private_functions, pytree_names
 from norch.compat.placeholders import placeholder
 from norch.nn import _hooks, _watch
 from norch.testing import assert_close
-from norch.utils import _pytree
+from norch.utils import _pytree, weak
 
 pytestmark = pytest.mark.host
 

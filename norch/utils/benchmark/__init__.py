@@ -1,12 +1,17 @@
-"""torch.utils.benchmark: Timer and its Measurement."""
+"""``norch.utils.benchmark``: Timer, which times a statement, and its Measurement."""
 
 from __future__ import annotations
 
 import statistics
+import sys
 import timeit
 from typing import Any
 
-import norch
+from ..._binding.threads import get_num_threads, set_num_threads
+from ..._package.exports import publish
+
+__all__ = ["Measurement", "Timer"]
+publish(globals())
 
 
 class Measurement:
@@ -36,15 +41,16 @@ class Timer:
         if "py" not in f"{language}".lower():
             raise NotImplementedError(f"utils.benchmark.Timer: norch times Python, not {language}")
         self._task = ", ".join(text for text in (label or stmt, sub_label, description, env) if text)
-        self._threads, self._timer = num_threads, timeit.Timer(stmt, setup, timer, {"torch": norch, **(globals or {})})
+        variables = {"torch": sys.modules["norch"], **(globals or {})}
+        self._threads, self._timer = num_threads, timeit.Timer(stmt, setup, timer, variables)
 
     def _seconds(self, number: int) -> float:
-        before = norch.get_num_threads()
-        norch.set_num_threads(self._threads)
+        before = get_num_threads()
+        set_num_threads(self._threads)
         try:
             return self._timer.timeit(number)
         finally:
-            norch.set_num_threads(before)
+            set_num_threads(before)
 
     def timeit(self, number: int = 1000000) -> Measurement:
         self._seconds(max(number // 100, 2))

@@ -7,14 +7,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._package.exports import publish
-from ..autograd import grad, is_grad_enabled
-from ..autograd.transpose import transposed
 from ..errors import Error, ShapeError
 from ..ops.create import zeros_like
 from ..tensor import Tensor
+from .grad_mode import is_grad_enabled
+from .gradients import grad
+from .transpose import transposed
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-publish(globals(), name="norch.autograd.forward_ad")
+publish(globals())
 
 _levels: list[list[tuple[Tensor, Tensor]]] = []  # for each entered level its dual inputs and their tangents
 

@@ -9,7 +9,7 @@ from typing import Any
 from .._package.exports import publish
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary", "WeakTensorRefKey"]
-publish(globals(), name="norch.utils.weak")
+publish(globals())
 
 WeakRef = weakref.ref
 
