@@ -16,6 +16,7 @@ SECTIONS = {
     "norch.ops.random": "Random numbers",
     "norch.random": "Random numbers",
     "norch.ops.pointwise": "Pointwise",
+    "norch.ops.transcendental": "Pointwise",
     "norch.ops.sums": "Pointwise",
     "norch.ops.composed.pointwise": "Pointwise",
     "norch.ops.composed.activation": "Pointwise",

@@ -9,7 +9,6 @@ from ._binding import start as _start  # isort: skip  (the first, as it says)
 from math import e, inf, nan, pi
 
 from . import autograd, ops
-from ._binding.threads import get_num_threads, set_num_threads
 from ._package.exports import exported as _exported
 from ._package.exports import publish as _publish
 from ._package.typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -30,23 +29,13 @@ from .ops._deferred import FUNCTIONS as _DEFERRED
 from .ops._public import function_of as _function_of
 from .ops._public import is_operation as _is_operation
 from .ops._public import publish_late as _publish_late
-from .ops.complex import *  # noqa: F403
-from .ops.composed.shape import *  # noqa: F403
-from .ops.composed.type_properties import *  # noqa: F403
 from .ops.copy import cat, clone, is_floating_point, result_type, stack
 from .ops.create import *  # noqa: F403
-from .ops.getitem import index_put
-from .ops.index import *  # noqa: F403
-from .ops.linalg import NAMES as _LINALG
-from .ops.matmul import bmm, dot, matmul, mm, mv, vdot
 from .ops.op import METHODS as _DECLARED
 from .ops.pointwise import *  # noqa: F403
-from .ops.random import *  # noqa: F403
-from .ops.reduce import *  # noqa: F403
 from .ops.sums import *  # noqa: F403
 from .ops.values import as_tensor, asarray, from_numpy, frombuffer, tensor
 from .ops.view import *  # noqa: F403
-from .random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .tensor import Tensor, is_tensor
 
 __version__ = "0.2.0"
@@ -63,6 +52,7 @@ _MODULES = (
 )
 _LAZY = {
     ".": _MODULES,
+    "._binding.threads": "get_num_threads set_num_threads",
     "._tensor.representation": "set_printoptions",
     ".autograd.anomaly": "is_anomaly_check_nan_enabled is_anomaly_enabled set_anomaly_enabled",
     **_DEFERRED,
@@ -74,6 +64,7 @@ _LAZY = {
     ".sparse.coo": "sparse_coo_tensor",
     ".amp": "GradScaler autocast clear_autocast_cache get_autocast_dtype is_autocast_cache_enabled is_autocast_enabled "
     "set_autocast_cache_enabled set_autocast_dtype set_autocast_enabled",
+    ".random": "Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state",
     ".serialization": "load save",
     ".nn.quantization": "quantize",
     ".program": "capture compile",
@@ -82,12 +73,14 @@ _LAZY = {
     ".overrides": "DisableTorchFunction DisableTorchFunctionSubclass",
     ".backends": "are_deterministic_algorithms_enabled get_float32_matmul_precision set_float32_matmul_precision "
     "use_deterministic_algorithms",
-    ".ops.linalg.torch_names": " ".join(_LINALG),
     ".compat.as_torch": "as_torch",
     ".compat.legacy": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor "
     "LongTensor ShortTensor",
     ".compat.typed_storage": "TypedStorage UntypedStorage",
 }
+
+# What `import *` takes, too, of what waits.
+_STARRED = " ".join([*_DEFERRED.values(), _LAZY["._binding.threads"], _LAZY[".random"]]).split()
 
 if _start.is_traced:
     from .profiler import log as _log
@@ -161,6 +154,7 @@ _publish(
     {**_LAZY, ".": _MODULES + " _C", ".fx": "_assert"},
     _missing,
     wrap=lambda name, value: _public_form(name, value) if _is_operation(value, _DECLARED) else value,
-    public=lambda: _exported(_loaded, "autograd", *_operations, *" ".join(_DEFERRED.values()).split(), *_LINALG),
+    public=lambda: _exported(_loaded, "autograd", *_operations, *_STARRED),
 )
-_publish(vars(ops), name="norch.ops")  # only now, as its modules are looked for as names first
+# Only now, as its modules are looked for as names first; those named here before placeholders are.
+_publish(vars(ops), {".": "activation conv softmax"}, name="norch.ops")

@@ -26,8 +26,8 @@ from typing import Any
 from ._binding.library import lib
 from ._package import override as _override
 from ._package.exports import publish
-from ._package.guard import Guard
 from ._package.override import MODULES, state
+from .autograd.grad_mode import Guard
 from .tensor import Tensor
 
 __all__ = [

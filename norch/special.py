@@ -8,10 +8,11 @@ from __future__ import annotations
 from ._package.exports import publish
 from .ops._public import publish_operations
 from .ops.composed.pointwise import logit, mvlgamma, polygamma, round
-from .ops.pointwise import digamma, erf, erfc, erfinv, exp2, expm1, lgamma, log1p, sigmoid, sinc, xlogy
+from .ops.pointwise import exp2, expm1, log1p, sigmoid
 from .ops.reduce import logsumexp
 from .ops.softmax import log_softmax, softmax
 from .ops.special import entr, erfcx, i0, i0e, i1, i1e, igamma, igammac, log_ndtr, ndtr, ndtri, xlog1py, zeta
+from .ops.transcendental import digamma, erf, erfc, erfinv, lgamma, sinc, xlogy
 
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc", "gammaln",

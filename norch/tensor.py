@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import FunctionType
 
+from . import autograd
 from ._binding.library import lib
 from ._package import left_out as _left_out
 from ._package.typing import TYPE_CHECKING, Any, TypeVar
@@ -17,17 +18,9 @@ from ._tensor.copying import rebuilt_sparse as rebuilt_sparse
 from ._tensor.handle import Size as Size  # files of save() may name it here
 from ._tensor.metadata import MetadataMethods
 from ._tensor.protocols import ProtocolMethods
-from .autograd import engine
-from .ops import complex as _complex  # noqa: F401
-from .ops import getitem as _getitem  # noqa: F401  (declares methods, as the modules below)
-from .ops import linalg as _linalg  # noqa: F401
-from .ops import matmul as _matmul  # noqa: F401
-from .ops import random as _random  # noqa: F401
 from .ops import sums as _sums  # noqa: F401
 from .ops._deferred import deferred_methods
 from .ops._rows import as_method
-from .ops.composed import shape as _shape  # noqa: F401
-from .ops.composed import type_properties as _type_properties  # noqa: F401
 from .ops.create import empty, empty_strided, legacy_tensor
 from .ops.op import METHODS
 from .ops.view import alias_of
@@ -38,7 +31,7 @@ else:
     DeclaredMethods = _handle.Handle
 
 
-METHODS |= {name: method for name, method in deferred_methods().items() if name not in METHODS}
+METHODS |= deferred_methods(METHODS)
 
 
 def _requiring(x: T, requires_grad: bool) -> T:
@@ -126,7 +119,7 @@ class Tensor(AutogradMethods, CopyMethods, MetadataMethods, ProtocolMethods, Dec
         >>> x.grad
         tensor([2., 4.])
         """
-        engine.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, None, inputs)
+        autograd.backward([self], None if gradient is None else [gradient], retain_graph, create_graph, None, inputs)
 
     def __dir__(self) -> list[str]:
         lacking = {name for name, value in vars(Tensor).items() if type(value) is _left_out.Missing}
@@ -151,7 +144,7 @@ def is_tensor(x: Any) -> bool:
 
 
 for _name, _function in METHODS.items():
-    if _name[:2] == "__" and METHODS.get(_function.__name__) is not _function:
+    if _name[:2] == "__" and type(_function) is FunctionType and METHODS.get(_function.__name__) is not _function:
         _function.__name__ = _name
 for _base in Tensor.__mro__[1:-1]:  # so that Python's TypeErrors name Tensor
     _prefix = f"{_base.__name__}."

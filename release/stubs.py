@@ -217,15 +217,14 @@ def method(name: str) -> Any:
 def methods() -> str:
     """norch/_methods.pyi."""
     stub = Stub(set(dir(norch.Tensor)))
-    for name, thing in sorted(METHODS.items()):
+    for name in sorted(METHODS):
+        thing = method(name)
         if isinstance(thing, property):
             returns = inspect.signature(thing.fget).return_annotation  # type: ignore[arg-type]
             module = inspect.unwrap(thing.fget).__globals__["__name__"]  # type: ignore[arg-type]
             stub.lines += ["@property", f"def {name}(self) -> {stub.annotation(returns, module)}: ..."]
-        elif callable(thing := method(name)):
-            stub.function(name, thing, True, method)
         else:
-            stub.lines.append(f"{name}: builtins.{type(thing).__name__}")
+            stub.function(name, thing, True, method)
     head = f"class DeclaredMethods({stub.name('norch._tensor.handle', 'Handle')}):"
     about = '"""The methods of Tensor that norch/ops declares."""'
     stub.lines = [head, *(f"    {line}" for line in (about, "", "__slots__ = ()", "", *stub.lines))]

@@ -11,6 +11,7 @@ from case import FLOAT_NAMES, INTEGER_NAMES, NUMBER_NAMES, PAIR, SPREAD_OUT, WHO
 
 import norch
 from norch.ops import activation, pointwise
+from norch.ops.composed import pointwise as composed
 from norch.ops.dropout import masked_scale
 from norch.ops.pointwise import _cube
 
@@ -325,7 +326,7 @@ binary("bitwise_right_shift", lambda a, b: _shifted(a, b, False), (-99.0, 99.0),
 def backward_row(name: str, reference: Any, **more: Any) -> None:
     """A fused derivative: a function of the gradient and the result, or the input; of c, a parameter, if so."""
     row = f"{name}_backward"
-    page = pointwise if hasattr(pointwise, row) else activation
+    page = next(page for page in (pointwise, composed, activation) if hasattr(page, row))
     ternary = reference.__code__.co_argcount == 3
     more.setdefault("domains", (*SPREAD_OUT, (0.5, 2.0)) if ternary else SPREAD_OUT)
     more.setdefault("torch", False)

@@ -17,6 +17,7 @@ import warnings
 from functools import cache
 from types import CodeType, FunctionType
 
+from ..ops._instead import ENTRIES
 from .typing import Any
 
 # The types of arguments that override nothing; override.py fills it, and empties it while a mode is active.
@@ -88,18 +89,9 @@ class Entry:
         return self.original(*arguments, **named) if result is NOTHING else result
 
 
-_entries: dict[int, Entry] = {}  # by the id of the function, which the entry keeps
-
-
-def code_of(function: Any) -> CodeType:
-    """The code of a function without an entry."""
-    entry = _entries.get(id(function))
-    return (function if entry is None else entry.original).__code__
-
-
 def entry_of(function: FunctionType) -> Entry:
     """The entry of a function. The first call makes it."""
-    entry = _entries.get(id(function))
+    entry = ENTRIES.get(id(function))
     if entry is None:
-        entry = _entries[id(function)] = Entry(function)
+        entry = ENTRIES[id(function)] = Entry(function)
     return entry

@@ -25,7 +25,6 @@ from types import (
 
 from .._binding.library import lib
 from .._tensor.handle import Handle
-from ..autograd import engine
 from ..autograd.grad_mode import mode
 from ..autograd.gradients import grad
 from ..device import device
@@ -247,6 +246,7 @@ def begin(cls: type | None = None) -> None:
 
     _plain.add(Parameter)
     PLAIN.add(Parameter)
+    engine: Any = import_module("norch.autograd.engine")
     engine.without_subclasses = without_subclasses
     _let_look(cast(FunctionType, grad), grad)
     for module in MODULES:
@@ -396,6 +396,9 @@ def _install(cls: type) -> None:
     cls._overrides = True  # type: ignore[attr-defined]
     for name in _public_names():
         base = _static(Tensor, name)
+        if isinstance(base, DeferredMethod) and base.module.startswith("norch.ops"):  # it may be a property
+            getattr(Tensor, name)
+            base = _static(Tensor, name)
         if base is None or isinstance(base, (staticmethod, classmethod)):
             continue
         if _static(cls, name) is not base:  # a method of its own, which may call super()'s: that one looks itself

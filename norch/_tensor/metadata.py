@@ -29,6 +29,10 @@ class MetadataMethods(Handle):
     """These methods of Tensor."""
 
     __slots__ = ()
+    # what no dense tensor is
+    is_sparse = is_sparse_csr = is_quantized = is_nested = is_mkldnn = is_mps = is_xpu = is_xla = is_vulkan = False
+    is_ipu = is_maia = is_mtia = False
+    _in_coordinates = False  # whether its elements are coordinates and values in Python: sparse/coo.py
 
     @overload
     def size(self, dim: None = ...) -> Size: ...

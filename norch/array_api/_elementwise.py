@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ops import pointwise as ops
 from ..ops import sums
+from ..ops import transcendental as more
 from ..ops._arguments import named_function, public
 from ..ops.complex import conj, imag, real
 from ..ops.composed.numeric import nextafter as _nextafter
@@ -36,9 +37,9 @@ def _binary(function: Callable[[Any, Any], Any], name: str = "") -> Callable[[An
     return named_function(binary, name or function.__name__, about)
 
 
-acos, acosh, asin, asinh = map(_unary, (ops.acos, ops.acosh, ops.asin, ops.asinh))
-atan, atanh, cos, cosh = map(_unary, (ops.atan, ops.atanh, ops.cos, ops.cosh))
-sin, sinh, tan, tanh = map(_unary, (ops.sin, ops.sinh, ops.tan, ops.tanh))
+acos, acosh, asin, asinh = map(_unary, (more.acos, more.acosh, more.asin, more.asinh))
+atan, atanh, cos, cosh = map(_unary, (more.atan, more.atanh, ops.cos, more.cosh))
+sin, sinh, tan, tanh = map(_unary, (ops.sin, more.sinh, more.tan, ops.tanh))
 exp, expm1, log, log1p, log2, log10 = map(_unary, (ops.exp, ops.expm1, ops.log, ops.log1p, ops.log2, ops.log10))
 abs, positive, sqrt, square, reciprocal = map(_unary, (ops.abs, _positive, ops.sqrt, ops.square, ops.reciprocal))
 isfinite, isinf, isnan, signbit, logical_not = map(
@@ -49,7 +50,7 @@ ceil, floor, trunc, round = (_unary(function, of_floats=True) for function in (o
 
 add, pow = _binary(sums.add), _binary(ops.pow)
 floor_divide, remainder = _binary(ops.floor_divide), _binary(ops.remainder)
-atan2, copysign, hypot, logaddexp = map(_binary, (ops.atan2, ops.copysign, ops.hypot, ops.logaddexp))
+atan2, copysign, hypot, logaddexp = map(_binary, (more.atan2, ops.copysign, more.hypot, more.logaddexp))
 maximum, minimum, nextafter = _binary(ops.maximum), _binary(ops.minimum), _binary(_nextafter)
 subtract, multiply, divide = _binary(sums.sub, "subtract"), _binary(ops.mul, "multiply"), _binary(ops.div, "divide")
 equal, not_equal = _binary(ops.eq, "equal"), _binary(ops.ne, "not_equal")

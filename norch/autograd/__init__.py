@@ -16,9 +16,7 @@ The derivative of an operation is declared beside the operation, in norch/ops.
 
 from .._package.exports import publish
 from .._package.typing import TYPE_CHECKING
-from .engine import backward
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .gradients import grad
 
 __all__ = [
     "Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "functional", "grad", "gradcheck",
@@ -29,14 +27,18 @@ __all__ = [
 if TYPE_CHECKING:
     from . import functional, graph
     from .anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
+    from .engine import backward
     from .function import Function, once_differentiable
+    from .gradients import grad
 
 publish(
     globals(),
     {
-        ".": "functional graph",
+        ".": "forward_ad functional graph",
         ".anomaly": "detect_anomaly is_anomaly_check_nan_enabled is_anomaly_enabled set_detect_anomaly",
+        ".engine": "backward",
         ".function": "Function once_differentiable",
+        ".gradients": "grad",
         "norch.testing": "GradcheckError gradcheck gradgradcheck",
         "norch.compat.legacy": "Variable",
     },

@@ -11,12 +11,11 @@ import functools
 import sys
 from collections.abc import Callable, Sequence
 
-from .._package.guard import Guard
 from .._package.typing import Any
 from .._tensor.handle import Handle
 from ..errors import Error, frame_of_user
+from .grad_mode import Guard, no_grad
 from .grad_mode import mode as modes
-from .grad_mode import no_grad
 from .node import Node
 
 

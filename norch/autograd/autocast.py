@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from threading import get_ident
 
-from .._package.guard import Guard
 from .._package.typing import Any
 from ..dtype import bfloat16, float16
 from ..dtype import dtype as DType
-from .grad_mode import mode
+from .grad_mode import Guard, mode
 
 DEVICE_TYPES = ("cpu", "cuda")  # in the order of their numbers in C
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from .._binding.library import lib
 from .._package.exports import publish
-from .._package.guard import Guard
 from .._package.typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
@@ -17,6 +16,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 if TYPE_CHECKING:
 
+    class Guard:
+        """The base of context managers that restore a setting, as no_grad() does. __exit__ pops and calls the last
+        function of _restores. It is written in C (csrc/python/guard.c), so that no asynchronous exception interrupts
+        it."""
+
+        _restores: list[Callable[[], Any]]
+
+        def __exit__(self, *_: object) -> None: ...
+
     class _Mode:
         enabled: bool
         grad_mode: int
@@ -25,6 +33,8 @@ if TYPE_CHECKING:
         anomaly: Any
         overridden: bool
 
+else:
+    Guard = lib.norch_guard_class()
 
 # Each thread has enabled, grad_mode (UNRECORDED and INFERENCE, bits of csrc/python/modes.h), autocast (its setting,
 # autocast.py) and overridden (whether a TorchFunctionMode gets its

@@ -6,7 +6,7 @@ import functools
 
 from .._package.typing import Any, Tensor
 from ..errors import ArgumentError, Error, ShapeError
-from . import engine
+from .engine import roots_of, tensors_in, walk
 from .levels import batching
 from .node import GradientEdge
 from .targets import Targets, nodes_of
@@ -45,19 +45,19 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ArgumentError("grad: materialize_grads gives zeros for unused inputs, which allow_unused=False refuses")
     if is_grads_batched:
-        batches = engine.tensors_in(grad_outputs, "grad")
+        batches = tensors_in(grad_outputs, "grad")
         if not len(batches[0]):
             raise ShapeError("grad: is_grads_batched, and the batch is empty")
         options: Any = {"allow_unused": allow_unused, "materialize_grads": materialize_grads}
-        walk = functools.partial(grad, outputs, inputs, retain_graph=retain_graph, create_graph=create_graph, **options)
-        return tuple(batching().call_rows(lambda rows: walk(grad_outputs=rows), batches))
-    listed = engine.tensors_in(inputs, "grad")
+        row = functools.partial(grad, outputs, inputs, retain_graph=retain_graph, create_graph=create_graph, **options)
+        return tuple(batching().call_rows(lambda rows: row(grad_outputs=rows), batches))
+    listed = tensors_in(inputs, "grad")
     if not listed:
         raise Error("grad: inputs is empty")
     nodes = nodes_of(listed, "grad")
     targets = Targets(nodes)
-    roots = engine.roots_of(engine.tensors_in(outputs, "grad"), grad_outputs, create_graph)
-    engine.walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)
+    roots = roots_of(tensors_in(outputs, "grad"), grad_outputs, create_graph)
+    walk(roots, create_graph if retain_graph is None else retain_graph, create_graph, targets)
     result = []
     for x, node in zip(listed, nodes):
         g = targets.found[node]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .._package.typing import Any
-from . import engine
+from .engine import walk
 from .node import Node
 from .targets import Boundary
 
@@ -63,5 +63,5 @@ def walk_apart(
 
 
 def _walk(boundary: Boundary, roots: Iterable[tuple[Node | None, Any]], retain: bool, create_graph: bool) -> Boundary:
-    engine.walk([(node, g) for node, g in roots if node is not None], retain, create_graph, boundary)
+    walk([(node, g) for node, g in roots if node is not None], retain, create_graph, boundary)
     return boundary

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..autograd import engine
+from ..autograd.engine import visit
 from ..autograd.hooks import CallbackHandle, RemovableHandle
 from ..autograd.record import gradient_edge
 from ..autograd.targets import reachable
 from ..errors import ArgumentError
 
-_VISIT = engine.visit.__code__
+_VISIT = visit.__code__
 
 
 def walk() -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 
 from ..nn.functional import softplus
 from ..ops.create import full_like
-from ..ops.pointwise import where, xlogy
+from ..ops.pointwise import where
+from ..ops.transcendental import xlogy
 from ..tensor import Tensor
 from .bernoulli import Bernoulli
 from .beta import Beta

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..dtype import finfo
 from ..errors import ShapeError
-from ..ops.pointwise import where, xlogy
+from ..ops.pointwise import where
+from ..ops.transcendental import xlogy
 from ..tensor import Tensor
 from . import constraints
 from .exp_family import ExponentialFamily

@@ -8,7 +8,8 @@ from typing import Any
 
 from .._package.typing import Operand
 from ..dtype import finfo
-from ..ops.pointwise import where, xlogy
+from ..ops.pointwise import where
+from ..ops.transcendental import xlogy
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all

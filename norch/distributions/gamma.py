@@ -8,9 +8,10 @@ from typing import Any
 from ..autograd.function import Function, once_differentiable
 from ..dtype import finfo
 from ..ops.create import full_like
-from ..ops.pointwise import where, xlogy
+from ..ops.pointwise import where
 from ..ops.random import rand_like, randn_like
 from ..ops.special import igamma, igammac
+from ..ops.transcendental import xlogy
 from ..tensor import Tensor
 from . import constraints
 from .distribution import broadcast_all

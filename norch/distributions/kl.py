@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from .._package.exports import publish
 from ..errors import ShapeError
 from ..nn.functional import softplus
-from ..ops.pointwise import where, xlogy
+from ..ops.pointwise import where
+from ..ops.transcendental import xlogy
 from ..tensor import Tensor
 from ._halves import holds_halves, rounded_once
 from .bernoulli import Bernoulli

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._package.typing import Operand
-from ..ops.pointwise import where, xlogy
+from ..ops.pointwise import where
 from ..ops.random import rand
+from ..ops.transcendental import xlogy
 from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, broadcast_all

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..autograd import no_grad
-from ..ops.pointwise import xlogy
 from ..ops.random import poisson
+from ..ops.transcendental import xlogy
 from ..tensor import Tensor
 from . import constraints
 from .distribution import broadcast_all

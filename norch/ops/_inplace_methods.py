@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from .._binding.library import lib
 from .._package.typing import Any, Tensor
@@ -19,6 +20,7 @@ from ..dtype import can_cast
 from ..errors import DTypeError, ShapeError
 from . import _rows
 from ._arguments import named_function
+from ._deferred import DeferredMethod
 from ._entry import rename_errors
 from ._operand import operand
 
@@ -38,6 +40,22 @@ def inplace_form(function: Function, is_operator: bool = False) -> Function:
         function_ = _composed_(function, is_operator)
     function_.__annotations__["return"] = "Tensor"
     return named_function(function_, function.__name__ + "_", f"{function.__name__}() in place.")
+
+
+class InplaceMethod(DeferredMethod):
+    """The in-place method of a function, made at its first use: programs use few of them."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Function, name: str):
+        super().__init__(__name__, name)
+        self.of = of
+
+    def function(self) -> Function:
+        return _form_of(self.of)
+
+
+_form_of = cache(inplace_form)  # one for all names of a method
 
 
 def _composed_(function: Function, is_operator: bool) -> Function:

@@ -11,6 +11,7 @@ from .._tensor.handle import Handle
 from ..errors import PACKAGE
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+ENTRIES: dict[int, Any] = {}  # _package/entries.py: by the id of the function, which the entry keeps
 _FILES = ("ops", os.path.join("nn", "functional"), "fft", "linalg.py", "special.py")
 _FUNCTIONS = tuple(PACKAGE + path for path in _FILES)
 
@@ -35,6 +36,12 @@ def instead(public: Any, arguments: tuple[Any, ...], named: dict[str, Any], erro
         raise error from error.__cause__
     finally:
         del error  # its traceback has this frame: the cycle would keep the tensors of the call
+
+
+def code_of(function: Any) -> Any:
+    """The code of a function without an entry."""
+    entry = ENTRIES.get(id(function))
+    return (function if entry is None else entry.original).__code__
 
 
 def others(values: Iterable[Any]) -> Iterator[Any]:

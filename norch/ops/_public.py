@@ -13,7 +13,7 @@ from types import FunctionType, MappingProxyType
 
 from .._package.typing import TYPE_CHECKING, Any
 from .._tensor.handle import Handle
-from ._instead import instead, wraps
+from ._instead import code_of, instead, wraps
 from ._operand import RENAMED_ERRORS, renamed_error
 from ._out import check_layout, with_options, written
 from ._rows import is_row
@@ -71,12 +71,15 @@ def publish_late(namespace: dict[str, Any], methods: dict[str, Any]) -> tuple[fr
     for name in plain:
         del namespace[name]
 
+    forms: dict[Any, Any] = {}
+
     def put(name: str, function: Any = None) -> Any:
         function = plain.get(name, function)
-        alike = {value: other for value, other in plain.items() if other is function} or {name: function}
-        form = public_form(function, _name_of(function, name, alike), namespace["__name__"])
-        namespace.update(dict.fromkeys(alike, form))
-        return form
+        if function not in forms:
+            declared = _name_of(function, name, {**methods, **plain})
+            forms[function] = public_form(function, declared, namespace["__name__"])
+            namespace.update({other: forms[function] for other, value in plain.items() if value is function})
+        return forms[function]
 
     return frozenset(plain), put
 
@@ -405,13 +408,6 @@ _WRAPPERS: dict[tuple[int, int], Any] = {
     (3, 1): _of_three_and_option,
     (3, 2): _of_three_and_two_options,
 }
-
-
-def code_of(function: Any) -> Any:
-    """The code of a function without an entry (_package/entries.py)."""
-    from .._package.entries import code_of  # lazy, for the time of `import norch`
-
-    return code_of(function)
 
 
 def _asked(function: Any, arguments: tuple[Any, ...], more: Any, out: Any, named: Any = MappingProxyType({})) -> Any:

@@ -17,10 +17,9 @@ from ._autocast import in_autocast, policy
 from ._checks import floats_of
 from ._entry import rename_errors
 from ._operand import as_operand, tensor_of
-from ._slopes import flat
 from .copy import stack
 from .op import METHODS, function_op, method
-from .pointwise import atan2, eq, mul
+from .pointwise import eq, flat, mul
 from .view import expand, select
 
 __all__ = [
@@ -163,7 +162,7 @@ def angle(input: Tensor) -> Tensor:
     """
     x = as_operand(input, "angle")
     if x.is_complex():
-        return atan2(imag(x), real(x))
+        return imag(x).atan2(real(x))
     return _angle_of_real(x if x.dtype.is_floating_point else x.float())
 
 

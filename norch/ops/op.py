@@ -23,7 +23,7 @@ from ._arguments import named_function
 from ._autocast import policy
 from ._entry import entry
 from ._examples import EXAMPLES, with_example
-from ._inplace_methods import inplace_form
+from ._inplace_methods import InplaceMethod
 from ._out import takes_out
 from ._rows import OPCODES
 
@@ -146,5 +146,5 @@ def _declared(function: Any, name: str = "", aliases: tuple[str, ...] = (), inpl
         function.__doc__ = with_example(names[0], function.__doc__)
     METHODS.update(dict.fromkeys(names, function))
     if inplace:
-        METHODS.update(dict.fromkeys([name + "_" for name in names], inplace_form(function)))
+        METHODS.update({name + "_": InplaceMethod(function, name + "_") for name in names})
     return function

@@ -17,29 +17,64 @@ from ..autograd.grad_mode import mode
 from ..autograd.outlive import outlive_writes
 from ..dtype import float32, float64, uint8
 from ..errors import ArgumentError, DTypeError, Error, rename_error
-from ._arguments import public
+from ._arguments import named_function, public
 from ._autocast import in_autocast, policy
 from ._checks import floats_of, numbers_of
 from ._inplace_methods import inplace_form
 from ._operand import as_operand, operand
 from ._out import takes_out
-from ._rows import writes
-from ._slopes import (
-    flat,
-    grad_of_base,
-    grad_of_exponent,
-    grad_of_sgn,
-    over_square,
-    refused,
-    slope_of_acosh,
-    slope_of_sinc,
-)
+from ._rows import binary, writes
 from .op import METHODS, backward_op, function_op, method, op
-from .operators import operator, operators
+
+# ---- gradients that take more than a line --------------------------------------------------------------------------
+
+# They neither divide by 0 nor multiply 0 by infinity, so that their derivatives, forward and reverse, are right where
+# an input is 0.
 
 
 def _grad_of_abs(g: Tensor, x: Tensor) -> Tensor:
     return g * sgn(x)
+
+
+def refused(derivative: str) -> Any:
+    """A gradient function that raises."""
+
+    def refuse(g: Tensor) -> Tensor:
+        raise NotImplementedError(f"{derivative} is not implemented, as in PyTorch")
+
+    return refuse
+
+
+def flat(g: Tensor) -> Tensor:
+    """The gradient of a step function, which is 0 wherever it exists."""
+    return g.new_zeros(g.shape)
+
+
+def _grad_of_sgn(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    """(g - out Re(conj(g) out)) / |x|: the part of g that is tangential to the unit circle at out. 0 at x = 0."""
+    size = x.abs().where(x != 0, 1)  # a quotient by 0 has no derivative, even where it is left out
+    return ((g - out * (g.conj() * out).real) / size).where(x != 0, 0)
+
+
+def _grad_of_base(g: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """g b a ** (b - 1). It is 0 for b = 0, also at a = 0, where a ** -1 is infinite, and for an infinite g."""
+    if b._weak:  # b stands for a Python number
+        n = b.item()
+        return g * (a.pow(n - 1) * n) if n else g.new_zeros(g.shape)
+    b = b if b.dtype.kind in "fc" else b.to(g.dtype)  # of integers b - 1 could overflow
+    varies = (b != 0) | a.reciprocal().isfinite()
+    base = a.where(varies, 1)  # before the power, so that no derivative meets 0 times infinity
+    return g.where((b != 0) | g.isfinite(), 0) * (b * base.pow(b - 1))
+
+
+def _grad_of_exponent(g: Any, a: Any, b: Any) -> Any:
+    """g a ** b log(a); 0 for a = 0 and b >= 0, where log(a) is infinite but 0 ** b is constant."""
+    if a._weak and (n := a.item()) > 0:  # a stands for a Python number
+        return g * (a.pow(b) * math.log(n))
+    is_flat = (a == 0) & (b.real >= 0)
+    varies = is_flat.logical_not()
+    base = g.new_ones(()).where(is_flat, a.to(g.dtype))  # of dtype g: where() of two Python numbers has the default one
+    return g.where(varies, 0) * (base.pow(b) * base.log())
 
 
 # The policy of functions that grow fast or lose digits: autocast computes them in float32 on CUDA.
@@ -68,62 +103,13 @@ log10 = op("log10", "Logarithm to base 10. Integers become floats.", grad=lambda
 log1p = op("log1p", "log(1 + x), exact near 0. Integers become floats.", grad=lambda g, x: g / (x + 1), **_WIDE)
 sin = op("sin", "Sine of x radians. Integers become floats.", grad=lambda g, x: g * x.cos())
 cos = op("cos", "Cosine of x radians. Integers become floats.", grad=lambda g, x: -g * x.sin())
-tan = op("tan", "Tangent of x radians. Integers become floats.", grad=lambda g, out: g * (out * out + 1), **_WIDE)
-asin = arcsin = op(
-    "asin",
-    "Arc sine in radians; NaN outside [-1, 1].",
-    grad=lambda g, x: g * (1 - x * x).rsqrt(),
-    aliases=("arcsin",),
-    **_WIDE,
-)
-acos = arccos = op(
-    "acos",
-    "Arc cosine in radians; NaN outside [-1, 1].",
-    grad=lambda g, x: -g * (1 - x * x).rsqrt(),
-    aliases=("arccos",),
-    **_WIDE,
-)
-atan = arctan = op("atan", "Arc tangent in radians.", grad=lambda g, x: g / (x * x + 1), aliases=("arctan",))
-sinh = op("sinh", "Hyperbolic sine. Integers become floats.", grad=lambda g, x: g * x.cosh(), **_WIDE)
-cosh = op("cosh", "Hyperbolic cosine. Integers become floats.", grad=lambda g, x: g * x.sinh(), **_WIDE)
 tanh = op("tanh", "Hyperbolic tangent. Integers become floats.", grad=lambda g, out: tanh_backward(g, out))
-asinh = arcsinh = op(
-    "asinh", "Inverse hyperbolic sine.", grad=lambda g, x: g * (x * x + 1).rsqrt(), aliases=("arcsinh",)
-)
-acosh = arccosh = op(
-    "acosh", "Inverse hyperbolic cosine; NaN below 1.", grad=lambda g, x: g * slope_of_acosh(x), aliases=("arccosh",)
-)
-atanh = arctanh = op(
-    "atanh", "Inverse hyperbolic tangent; NaN outside [-1, 1].", grad=lambda g, x: g / (1 - x * x), aliases=("arctanh",)
-)
-erf = op(
-    "erf",
-    "Error function: 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.",
-    grad=lambda g, x: g * ((x * -x).exp() * (2 / math.sqrt(math.pi))),
-)
-erfc = op(
-    "erfc",
-    "1 - erf(x), exact where erf(x) is near 1.",
-    grad=lambda g, x: g * ((x * -x).exp() * (-2 / math.sqrt(math.pi))),
-)
-erfinv: Any = op(
-    "erfinv",
-    "The number whose erf is x; infinite at -1 and 1, NaN beyond.",
-    grad=lambda g, x: g * (erfinv(x).square().exp() * (math.sqrt(math.pi) / 2)),
-    **_WIDE,
-)
-lgamma = op("lgamma", "Logarithm of the absolute value of the gamma function.", grad=lambda g, x: g * x.digamma())
-digamma = op("digamma", "Derivative of lgamma; NaN at negative integers.", grad=lambda g, x: g * x.polygamma(1))
-sinc = op("sinc", "sin(pi x) / (pi x), 1 at 0. Integers become floats.", grad=lambda g, x: g * slope_of_sinc(x))
 sigmoid = op("sigmoid", "1 / (1 + e**-x). Integers become floats.", grad=lambda g, out: sigmoid_backward(g, out))
 relu = op(
     "relu", "The larger of x and 0; NaN stays.", grad=lambda g, out: relu_backward(g, out), depends_on=1, out=False
 )
 floor = op("floor", "The largest integer not above x.", grad=flat)
 ceil = op("ceil", "The smallest integer not below x.", grad=flat)
-_frac = op(  # x without its whole part
-    "frac", grad=lambda g: g, is_method=False, shares_grad=True
-)
 trunc = fix = op("trunc", "x without its fraction: rounded towards 0.", grad=flat, aliases=("fix",))
 isnan = op("isnan", "Where x is NaN: a tensor of bools.", inplace=False, out=False)
 isinf = op("isinf", "Where x is inf or -inf: a tensor of bools.", inplace=False, out=False)
@@ -134,22 +120,6 @@ bitwise_not = op("bitwise_not", "Each bit inverted; for bool, logical not.")
 _root = function_op("pow", row="sqrt", grad=lambda g, x: g / (sqrt(x) * 2))  # x ** 0.5, which may be written to
 _inverse = function_op("pow", row="reciprocal", grad=lambda g, x: -g * reciprocal(x).square())  # and so may x ** -1
 _cube = function_op("cube", grad=lambda g, x: g * (x.square() * 3))
-_round = function_op("round", grad=flat)
-
-
-_logit = function_op(  # NaN outside [0, 1], infinite at its ends, as are the derivatives of its gradient
-    "logit", grad=lambda g, x: _logit_gradient(g, x)
-)
-
-
-def _logit_gradient(g: Tensor, x: Tensor) -> Tensor:
-    if mode.enabled:
-        return (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
-    slope = (1 - x) * x  # negative outside
-    return (g / slope).where(slope >= 0, math.nan)
-
-
-_significand, _exponent = function_op("significand"), function_op("exponent")  # of frexp(), which has the derivative
 
 
 @method
@@ -169,7 +139,7 @@ def sgn(input: Tensor) -> Tensor:
     return _sgn(x) if x.is_complex() else sign(x)
 
 
-_sgn = function_op("sgn", grad=grad_of_sgn, holomorphic=False)
+_sgn = function_op("sgn", grad=_grad_of_sgn, holomorphic=False)
 
 # ---- two inputs ---------------------------------------------------------------------------------------------------
 
@@ -212,48 +182,14 @@ fmod = op(
 )
 
 
-_pow = function_op("pow", grad_a=grad_of_base, grad_b=grad_of_exponent, **_WIDE)
+_pow = function_op("pow", grad_a=_grad_of_base, grad_b=_grad_of_exponent, **_WIDE)
 
 
-atan2 = arctan2 = op(
-    "atan2",
-    "The angle of the point (b, a) in radians, in (-pi, pi].",
-    grad_a=lambda g, a, b: over_square(g, b, a),
-    grad_b=lambda g, a, b: over_square(-g, a, b),
-    aliases=("arctan2",),
-    autocast="- widest",
-)
-hypot = op(
-    "hypot",
-    "sqrt(a * a + b * b), without overflow on the way. Floats only.",
-    grad_a=lambda g, a, out: g * (a / out),
-    grad_b=lambda g, b, out: g * (b / out),
-)
 copysign = op(
     "copysign",
     "|a| with the sign of b. Integers become floats.",
     grad_a=lambda g, a, out: g * (out / a.where(a != 0, math.inf)),
     grad_b=flat,
-)
-xlogy = op(
-    "xlogy",
-    "a * log(b), 0 where a is 0 and b no NaN. Integers become floats.",
-    grad_a=lambda g, a, b: g.xlogy(b).where(((a == 0) & (b <= 0)).logical_not(), 0),
-    grad_b=lambda g, a, b: g * a / b,
-)
-logaddexp = op(
-    "logaddexp",
-    "log(e**a + e**b), without overflow. Floats and complex numbers.",
-    grad_a=lambda g, a, b: g * (a - b).sigmoid(),
-    grad_b=lambda g, a, b: g * (b - a).sigmoid(),
-    inplace=False,
-)
-logaddexp2 = op(
-    "logaddexp2",
-    "log2(2**a + 2**b), without overflow. Floats only.",
-    grad_a=lambda g, a, b: g * ((a - b) * math.log(2)).sigmoid(),
-    grad_b=lambda g, a, b: g * ((b - a) * math.log(2)).sigmoid(),
-    inplace=False,
 )
 
 
@@ -297,11 +233,6 @@ _clamp_min = function_op(
 _clamp_max = function_op(
     "clamp_max", grad_a=lambda g, a, b: _at_most(g, a, b), grad_b=lambda g, a, b: g.where(a > b, 0)
 )
-_nextafter = function_op(  # the gradient is that of PyTorch
-    "nextafter", grad_a=lambda g, a, b: where(a != b, g, 0), grad_b=flat
-)
-_round_decimals = function_op("round_decimals", grad_a=flat)  # b: a power of 10
-_round_tens = function_op("round_tens", grad_a=flat)
 eq = op("eq", "Where a == b: a tensor of bools. NaN equals nothing.")
 ne = not_equal = op("ne", "Where a != b: a tensor of bools. NaN differs from everything.", aliases=("not_equal",))
 lt = less = op("lt", "Where a < b: a tensor of bools.", aliases=("less",))
@@ -340,9 +271,6 @@ def _at_most(g: Tensor, a: Tensor, bound: Tensor) -> Tensor:
     return g.where(a <= bound, 0) if mode.enabled else clamp_max_backward(g, a, bound)
 
 
-nan_to_num_backward: Any = backward_op("nan_to_num_backward")
-
-
 # ---- three inputs -------------------------------------------------------------------------------------------------
 
 _where = function_op(  # a chooses b or c
@@ -359,16 +287,6 @@ _lerp = function_op(
 )
 _addcmul = function_op(
     "addcmul", grad_a=lambda g: g, grad_b=lambda g, c: g * c, grad_c=lambda g, b: g * b, shares_grad=True
-)
-_addcdiv = function_op(
-    "addcdiv",
-    grad_a=lambda g: g,
-    grad_b=lambda g, c: g / c,
-    grad_c=lambda g, b, c: -g * (b / (c * c)),
-    shares_grad=True,
-)
-_nan_to_num = function_op(  # b for NaN, c and -c for infinities
-    "nan_to_num", grad_a=lambda g, a: g.where(isfinite(a), 0) if mode.enabled else nan_to_num_backward(g, a)
 )
 
 # ---- functions of several rows ------------------------------------------------------------------------------------
@@ -576,8 +494,33 @@ def _power_into(self: Tensor, other: Operand) -> Tensor:
     return pow_(self, other) if operand(other, "pow_") is not NotImplemented else NotImplemented
 
 
-operators(add=_add, sub=_sub, mul=mul, truediv=true_divide, floordiv=floor_divide, mod=remainder, pow=_pow)
-operators(and_=bitwise_and, or_=bitwise_or, xor=bitwise_xor, lshift=bitwise_left_shift, rshift=bitwise_right_shift)
+def _operators(**functions: Any) -> None:
+    """Declares Tensor's operators: add=function gives __add__, __radd__ and __iadd__ (keywords: and_=)."""
+    for key, function in functions.items():
+        name = key.rstrip("_")
+        METHODS[f"__{name}__"] = _operator(function)
+        METHODS[f"__r{name}__"] = _reflected(function)
+        METHODS[f"__i{name}__"] = inplace_form(function, is_operator=True)
+
+
+def _operator(function: Any) -> Any:
+    """A binary row as an operator, which returns NotImplemented for other operands than tensors, numbers and arrays."""
+    _, row, node_class = function.row
+    as_operator = binary(row, node_class, is_operator=True)
+    as_operator.__annotations__["return"] = "Tensor"
+    return named_function(as_operator, function.__name__, function.__doc__ or "")
+
+
+def _reflected(function: Any) -> Any:
+    def swapped(self: Tensor, other: Any) -> Tensor:
+        other = operand(other, function.__name__)
+        return NotImplemented if other is NotImplemented else function(other, self)
+
+    return swapped
+
+
+_operators(add=_add, sub=_sub, mul=mul, truediv=true_divide, floordiv=floor_divide, mod=remainder, pow=_pow)
+_operators(and_=bitwise_and, or_=bitwise_or, xor=bitwise_xor, lshift=bitwise_left_shift, rshift=bitwise_right_shift)
 _quotient = METHODS["__rtruediv__"]
 
 
@@ -589,10 +532,10 @@ def _reflected_quotient(self: Tensor, other: Operand) -> Tensor:
     return out if out is NotImplemented else outlive_writes(out, self)  # PyTorch saves 1 / self
 
 
-METHODS.update({f"__{compare.__name__}__": operator(compare) for compare in (eq, ne, lt, le, gt, ge)})
+METHODS.update({f"__{compare.__name__}__": _operator(compare) for compare in (eq, ne, lt, le, gt, ge)})
 METHODS.update(__neg__=neg, __pos__=positive, __abs__=abs, __invert__=bitwise_not)
 METHODS.update(__pow__=_power_operator, __ipow__=_power_into, where=_where_method, __rtruediv__=_reflected_quotient)
 
 
 # norch/__init__.py exports all of them
-__all__ = [name for name in public(globals()) if not name.endswith("_backward")]
+__all__ = [name for name in public(globals(), "flat", "refused") if not name.endswith("_backward")]

@@ -38,13 +38,12 @@ from ._arguments import named_function, public
 from ._entry import rename_errors
 from ._operand import tensor_of
 from ._out import make_with_options, makes
-from ._slopes import flat
 from .complex import view_as_complex, view_as_real
 from .composed.shape import broadcast_shapes
 from .copy import cast, copy_
 from .create import dtype_or_default, options_like
 from .op import function_op, method
-from .pointwise import clamp, where
+from .pointwise import clamp, flat, where
 from .view import expand, narrow, sizes
 
 # ---- tensors of one distribution ------------------------------------------------------------------------------------

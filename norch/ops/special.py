@@ -10,10 +10,10 @@ from .._package.typing import Any, Operand, Operation, Tensor
 from ..autograd.differentiable import differentiable
 from ..dtype import float32, get_default_dtype
 from ._operand import as_operand
-from ._slopes import by_first_argument
 from .copy import result_type
 from .op import function_op, op
-from .pointwise import erfc, erfinv, log1p, where, xlogy
+from .pointwise import log1p, refused, where
+from .transcendental import erfc, erfinv, xlogy
 
 __all__ = ["i0", "igamma", "igammac"]
 
@@ -116,7 +116,7 @@ igamma = op(
     >>> norch.igamma(norch.tensor([1.0]), norch.tensor([1.0]))  # 1 - 1 / e
     tensor([0.6321])
     """,
-    grad_a=by_first_argument("igamma, igammac"),
+    grad_a=refused("igamma, igammac: the derivative by the first argument"),
     grad_b=lambda g, a, b: g * _density(a, b),
 )
 igammac = op(
@@ -126,7 +126,7 @@ igammac = op(
     >>> norch.igammac(norch.tensor([1.0]), norch.tensor([1.0]))  # 1 / e
     tensor([0.3679])
     """,
-    grad_a=by_first_argument("igamma, igammac"),
+    grad_a=refused("igamma, igammac: the derivative by the first argument"),
     grad_b=lambda g, a, b: -g * _density(a, b),
 )
 zeta: Any = function_op(
@@ -136,7 +136,7 @@ zeta: Any = function_op(
     >>> norch.special.zeta(norch.tensor([2.0]), norch.tensor([1.0]))  # pi**2 / 6
     tensor([1.6449])
     """,
-    grad_a=by_first_argument("zeta"),
+    grad_a=refused("zeta: the derivative by the first argument"),
     grad_b=lambda g, a, b: -g * (a * zeta(a.to(g.dtype) + 1, b)),
 )
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from .._binding.library import lib
 from .._tensor.handle import next_seq
-from ..autograd import engine
+from ..autograd.engine import visit
 from ..errors import PACKAGE, Error
 from ..nn._watch import watching
 from ..nn.module import Module
 from ..ops.linalg.lapack import watchers
 
-_VISIT = engine.visit.__code__
+_VISIT = visit.__code__
 SHAPES, MEMORY, DEVICE_TIME = 1, 2, 4  # flags of norch_profile_start
 
 

@@ -11,8 +11,8 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from ..autograd import gradients
 from ..autograd.grad_mode import mode
+from ..autograd.gradients import grad as dense_grad
 from ..autograd.record import gradient_edge
 from ..dtype import can_cast, int64
 from ..errors import DTypeError, Error, ShapeError
@@ -66,7 +66,7 @@ def call(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 @implements("grad")
 def grad(*args: Any, **kwargs: Any) -> Any:
     """autograd.grad(), whose walk adds and passes on gradients as other operations."""
-    return override.entry_of(gradients.grad).original(*args, **kwargs)
+    return override.entry_of(dense_grad).original(*args, **kwargs)
 
 
 _coo.call = call

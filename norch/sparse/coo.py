@@ -19,7 +19,7 @@ from .._binding.numbers import flag
 from .._package.recording import unseen
 from .._tensor.copying import adopt, rebuilt_sparse
 from .._tensor.representation import nested
-from ..autograd import engine
+from ..autograd.engine import backward
 from ..autograd.grad_mode import mode
 from ..autograd.node import Node
 from ..autograd.record import gradient_edge
@@ -145,7 +145,7 @@ class SparseTensor(Tensor):
         """Tensor.backward() with a sparse gradient."""
         if not isinstance(gradient, SparseTensor):
             raise Error("backward: for a sparse tensor pass gradient=, a sparse one, or call to_dense() first")
-        engine.backward([self], [gradient], *args, **kwargs)
+        backward([self], [gradient], *args, **kwargs)
 
     def as_subclass(self, cls: Any) -> Any:
         raise refusal("as_subclass")

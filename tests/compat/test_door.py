@@ -254,7 +254,8 @@ def test_the_pytest_plugin(tmp_path: Path) -> None:
 
 
 def test_it_opens_fast() -> None:
-    """In about a third of the time of `import norch`, some 10 ms: a busy processor takes longer for both."""
+    """In about two thirds of the time of `import norch`, some 15 ms, in which it imports operations that wait for their
+    first use: a busy processor takes longer for both."""
     code = """
 from time import process_time
 begin = process_time()
@@ -263,7 +264,7 @@ imported = process_time()
 norch.as_torch()
 print((process_time() - imported) / (imported - begin))
 """
-    assert min(float(run("-S", "-c", code)) for _ in range(5)) < 0.7
+    assert min(float(run("-S", "-c", code)) for _ in range(5)) < 0.9
 
 
 # ---- the wheel -------------------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@ from ...ops._operand import tensor_of
 from ...ops.composed.pad import pad
 from ...ops.copy import cat, stack
 from ...ops.create import arange
-from ...ops.pointwise import logaddexp, where
+from ...ops.pointwise import where
+from ...ops.transcendental import logaddexp
 from ...ops.values import as_tensor
 from ...tensor import Tensor
 from ..functional._loss import reduced

@@ -11,10 +11,9 @@ from ...dtype import int64
 from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import check_count, floats_of
 from .._operand import as_operand
-from .._slopes import refused
 from ..create import linspace, zeros
 from ..op import method
-from ..pointwise import clamp, where
+from ..pointwise import clamp, refused, where
 from ..sort import searchsorted
 
 __all__ = ["histc", "histogram"]

@@ -10,10 +10,9 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from .._checks import floats_of, numbers_of
 from .._entry import composed
 from .._operand import as_operand
-from .._slopes import flat, refused
 from ..copy import cast, cat
 from ..op import function_op, method
-from ..pointwise import _nextafter, copysign, isnan, where
+from ..pointwise import copysign, flat, isnan, refused, where
 from ..view import axes, narrow
 from .shape import broadcast_tensors, movedim
 from .statistics import as_float
@@ -79,6 +78,11 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 @differentiable("heaviside", grad_x=refused("heaviside: the derivative by the first argument"), grad_out=lambda g: g)
 def _step(x: Tensor, out: Tensor) -> Tensor:
     return out.detach()
+
+
+_nextafter = function_op(  # the gradient is that of PyTorch
+    "nextafter", grad_a=lambda g, a, b: where(a != b, g, 0), grad_b=flat
+)
 
 
 @method(inplace=True, moves=True, out=True)

@@ -16,11 +16,10 @@ from .._arguments import optional_results, public
 from .._checks import at_least
 from .._entry import rename_errors
 from .._operand import as_operand, operand
-from .._slopes import refused
 from ..copy import cat, padded
 from ..index import KINDS, on_common_device
 from ..op import OPCODES, method
-from ..pointwise import eq, isfinite, lt, mul, ne, where
+from ..pointwise import eq, isfinite, lt, mul, ne, refused, where
 from ..reduce import any, sum
 from ..scan import cummax, cumsum
 from ..scatter import taken

@@ -1,4 +1,4 @@
-"""Elementwise operations that are composed of those in pointwise.py. They have no kernel and no derivative."""
+"""Elementwise operations that are composed of rows: of those in pointwise.py, and of some that only they use."""
 
 from __future__ import annotations
 
@@ -26,12 +26,18 @@ from ..complex import complex
 from ..copy import clone, fill_, result_type
 from ..create import full_like
 from ..norm import vector_norm
-from ..op import METHODS, OPCODES, method
+from ..op import METHODS, OPCODES, backward_op, function_op, method, op
 from ..reduce import all_over
+from ..transcendental import digamma, lgamma
 
 frexp_result = NamedTuple("frexp_result", [("mantissa", Tensor), ("exponent", Tensor)])
 
 # ---- one input ----------------------------------------------------------------------------------------------------
+
+
+_round = function_op("round", grad=rows.flat)
+_round_decimals = function_op("round_decimals", grad_a=rows.flat)  # b: a power of 10
+_round_tens = function_op("round_tens", grad_a=rows.flat)
 
 
 @method(inplace=True, composed=True, out=True)
@@ -43,10 +49,15 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     (tensor([0., 2., 2.]), tensor([2.4000]))
     """
     if int64(decimals, "round: decimals") == 0:
-        return rows._round(input)
+        return _round(input)
     input = floats_of(input, "round")
     power = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf  # the result is NaN, as in PyTorch
-    return (rows._round_decimals if decimals > 0 else rows._round_tens)(input, power)
+    return (_round_decimals if decimals > 0 else _round_tens)(input, power)
+
+
+_frac = op(  # x without its whole part
+    "frac", grad=lambda g: g, is_method=False, shares_grad=True
+)
 
 
 @method(inplace=True, out=True)
@@ -56,7 +67,7 @@ def frac(input: Tensor) -> Tensor:
     >>> norch.frac(norch.tensor([-1.25, 2.5]))
     tensor([-0.2500,  0.5000])
     """
-    return rows._frac(floats_of(input, "frac"))
+    return _frac(floats_of(input, "frac"))
 
 
 @method(inplace=True, out=True)
@@ -79,6 +90,18 @@ def rad2deg(input: Tensor) -> Tensor:
     return rows.mul(real_of(input, "rad2deg"), 180 / math.pi)
 
 
+_logit = function_op(  # NaN outside [0, 1], infinite at its ends, as are the derivatives of its gradient
+    "logit", grad=lambda g, x: _logit_gradient(g, x)
+)
+
+
+def _logit_gradient(g: Tensor, x: Tensor) -> Tensor:
+    if mode.enabled:
+        return (g * (1 / x + 1 / (1 - x))).where((x >= 0) & (x <= 1), math.nan)
+    slope = (1 - x) * x  # negative outside
+    return (g / slope).where(slope >= 0, math.nan)
+
+
 @method(inplace=True, composed=True, out=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; with eps, x is first limited to [eps, 1 - eps].
@@ -92,11 +115,17 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
         if input.dtype.is_floating_point and 0 <= eps <= 0.5 and not (mode.enabled and gradient_edge(input)):
             limited = rows._clamp(input, float(eps), 1.0 - eps)
             if not sums.can_overwrite(limited):
-                return rows._logit(limited)
+                return _logit(limited)
             lib.norch_unary_into(limited, OPCODES["logit"], limited)
             return limited
         input = rows.where(input < eps, eps, rows.where(input > 1 - eps, 1 - eps, input))
-    return rows._logit(input)
+    return _logit(input)
+
+
+nan_to_num_backward: Any = backward_op("nan_to_num_backward")
+_nan_to_num = function_op(  # b for NaN, c and -c for infinities
+    "nan_to_num", grad_a=lambda g, a: g.where(rows.isfinite(a), 0) if mode.enabled else nan_to_num_backward(g, a)
+)
 
 
 @method(inplace=True, moves=True, out=True)
@@ -116,7 +145,7 @@ def nan_to_num(
     _, high, low, _ = input.dtype.limits()
     high, low = high if posinf is None else posinf, low if neginf is None else neginf
     check_numbers("nan_to_num", nan=nan, posinf=high, neginf=low)
-    out = rows._nan_to_num(input, float(nan or 0.0), float(high))
+    out = _nan_to_num(input, float(nan or 0.0), float(high))
     if low == -high:
         return out
     low = low if fits(low, input.dtype) else math.copysign(math.inf, low)
@@ -171,7 +200,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
     if n < 0:
         raise ArgumentError(f"polygamma: n is an integer from 0 on, not {n}")
     if n == 0:
-        return rows.digamma(input)
+        return digamma(input)
     from ..special import zeta  # when it is called, for the time of `import norch`
 
     factor = float(math.factorial(n)) if n < 171 else math.inf
@@ -193,18 +222,21 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 
 def _mvlgamma_grad(g: Tensor, x: Tensor, p: int) -> Tensor:
-    slope = rows.digamma(x)
+    slope = digamma(x)
     for k in range(1, p):
-        slope = slope + rows.digamma(x - k / 2)
+        slope = slope + digamma(x - k / 2)
     return g * slope
 
 
 @differentiable(grad=_mvlgamma_grad)
 def _mvlgamma(x: Tensor, p: int) -> Tensor:
-    out = rows.lgamma(x)
+    out = lgamma(x)
     for k in range(1, p):
-        out = out + rows.lgamma(rows._sub(x, k / 2))
+        out = out + lgamma(rows._sub(x, k / 2))
     return out + p * (p - 1) / 4 * math.log(math.pi)
+
+
+_significand, _exponent = function_op("significand"), function_op("exponent")  # of frexp(), which has the derivative
 
 
 @method(moves=True, out=True)
@@ -217,8 +249,8 @@ def frexp(input: Tensor) -> frexp_result:
     """
     input = floats_of(input, "frexp")
     x = input.detach()
-    exponent = rows._exponent(x)
-    mantissa = _mantissa(input, rows._significand(x), exponent)
+    exponent = _exponent(x)
+    mantissa = _mantissa(input, _significand(x), exponent)
     return frexp_result(mantissa, lib.norch_cast(exponent, int32.code))
 
 
@@ -317,6 +349,15 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     return sums.with_factor(rows._addcmul, "addcmul", value, input, tensor1, tensor2)
 
 
+_addcdiv = function_op(
+    "addcdiv",
+    grad_a=lambda g: g,
+    grad_b=lambda g, c: g / c,
+    grad_c=lambda g, b, c: -g * (b / (c * c)),
+    shares_grad=True,
+)
+
+
 @method(composed=True, autocast="- widest", out=True)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, *, value: Any = 1) -> Tensor:
     """input + value * tensor1 / tensor2, for floats. addcdiv(input, value, tensor1, tensor2) is an older form.
@@ -327,8 +368,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, third: Any = None, 
     if third is not None:
         value, tensor1, tensor2 = sums.older_factor("addcdiv", tensor1, value), tensor2, third
     if value == 1:
-        return rows._addcdiv(input, tensor1, tensor2)
-    return sums.with_factor(rows._addcdiv, "addcdiv", value, input, tensor1, tensor2)
+        return _addcdiv(input, tensor1, tensor2)
+    return sums.with_factor(_addcdiv, "addcdiv", value, input, tensor1, tensor2)
 
 
 def _scaled_in_place(function: Any) -> Any:

@@ -168,7 +168,6 @@ def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return self.to(dtype_named(dtype))
 
 
-_FALSE = "sparse sparse_csr quantized nested mkldnn mps xpu xla vulkan ipu maia mtia"
 _SPARSE = {  # what each gives of norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,)), coalesced where that is needed
     "coalesce": ("A sparse tensor with ascending indices, the values of duplicates added", "_nnz()", "1"),
     "is_coalesced": ("Whether the indices of a sparse tensor are known to ascend without duplicates", "", "False"),
@@ -196,8 +195,6 @@ _SPARSE = {  # what each gives of norch.sparse_coo_tensor([[1, 1]], [2.0, 3.0], 
 }
 METHODS.update({name: _of_sparse(name, *shown) for name, shown in _SPARSE.items()})
 METHODS.update(
-    {f"is_{kind}": False for kind in _FALSE.split()},
-    _in_coordinates=False,  # whether its elements are coordinates and values in Python: sparse/coo.py
     type=named_function(_type, "type", _type.__doc__ or ""),
     retains_grad=property(_retains_grad),
 )
