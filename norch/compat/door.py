@@ -451,7 +451,8 @@ _open: Door | None = None
 def _starred() -> list[str]:
     """The names that `from torch import *` takes, with those that norch imports lazily and in-place functions."""
     waiting = norch._waiting.difference(norch._MODULES.split())
-    in_place = [f"{name}_" for name in norch.__all__ if hasattr(norch.Tensor, f"{name}_")]
+    methods = {*dir(norch.Tensor)}  # hasattr() would import the module of each
+    in_place = [f"{name}_" for name in norch.__all__ if f"{name}_" in methods]
     return sorted({*norch.__all__, *waiting, *norch._METHODS, *in_place})
 
 
