@@ -114,19 +114,25 @@ class Tracer(TracerBase):
         self._tensors = {id(x): name for name, x in chain(self.root.named_buffers(), self.root.named_parameters())}
         self._kept: list[Any] = []
         self.graph = Graph(tracer_cls=type(self))
-        arguments, named = self._arguments(function, isinstance(root, Module), concrete_args or {})
+        if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
+            takes = _without_stars(function)
+        else:
+            takes = function
+        arguments, named = self._arguments(function, isinstance(root, Module), concrete_args or {}, takes is function)
         restore: list[Callable[[], None]] = []
         try:
             self._replace(function, restore)
-            result = function(*arguments, **named)
+            result = takes(*arguments, **named)
         finally:
             for undo in reversed(restore):
                 undo()
         self.create_node("output", "output", (self.create_arg(result),), {}, None, None)
         return self.graph
 
-    def _arguments(self, function: Any, is_module: bool, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Proxies for the arguments."""
+    def _arguments(
+        self, function: Any, is_module: bool, values: dict[str, Any], has_stars: bool
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Proxies for the arguments. has_stars: the function that is called takes *args one by one."""
         arguments: list[Any] = [self.root] if is_module else []
         named: dict[str, Any] = {}
         parameters = list(inspect.signature(function).parameters.values())[is_module:]
@@ -142,18 +148,16 @@ class Tracer(TracerBase):
                 is_equal = self.create_proxy("call_function", operator.eq, (self.proxy(node), value), {})
                 message = f"{p.name} has been specialized to have value {value} but got another value"
                 self.create_proxy("call_function", _assert, (is_equal, message), {})
-            if p.kind is p.VAR_POSITIONAL:
-                arguments += self._several(value)
-            elif p.kind is p.VAR_KEYWORD:
-                named |= value if p.name in values else {}
-            elif p.kind is p.KEYWORD_ONLY:
+            if stars and has_stars:
+                if p.kind is p.VAR_POSITIONAL:
+                    arguments += value if isinstance(value, (list, tuple)) else [value]
+                else:
+                    named |= value if p.name in values else {}
+            elif stars or p.kind is p.KEYWORD_ONLY:
                 named[p.name] = value
             else:
                 arguments.append(value)
         return arguments, named
-
-    def _several(self, value: Any) -> list[Any]:
-        return list(value) if isinstance(value, (list, tuple)) else [_Rest(value.node, self)]
 
     def _replace(self, function: Any, restore: list[Callable[[], None]]) -> None:
         """Redirects calls of modules, reads of parameters and wrapped functions to this tracer."""
@@ -225,8 +229,15 @@ class Tracer(TracerBase):
 _MISSING = object()
 
 
-class _Rest(Proxy):
-    """The proxy of *args."""
+def _without_stars(function: FunctionType) -> FunctionType:
+    """function, with its *args and **kwargs as arguments of these names: one proxy stands for all of each."""
+    code = function.__code__
+    stars = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if not stars:
+        return function
+    count = code.co_argcount + code.co_kwonlyargcount + stars.bit_count()
+    code = code.replace(co_argcount=count, co_kwonlyargcount=0, co_flags=code.co_flags & ~stars)
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:

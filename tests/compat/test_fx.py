@@ -351,3 +351,19 @@ def test_batch_norms_are_fused() -> None:
 
 def _kind(module: Any) -> str:
     return type(module).__name__
+
+
+def test_a_function_with_stars() -> None:
+    """One proxy stands for all of *args, and one for all of **kwargs; their parts become nodes."""
+
+    class Scaled(norch.nn.Module):
+        def forward(self, x: Any, /, y: Any = 1, *rest: Any, k: Any = 2, **named: Any) -> Any:
+            return x * y + rest[0] * k + named["z"], rest[1]
+
+    x, others = norch.tensor([1.0, 2.0]), (3.0, norch.ones(2), 5.0)
+    traced, module = fx.symbolic_trace(Scaled()), Scaled()
+    for named in ({"z": x}, {"k": 4.0, "z": x}):
+        assert norch.equal(traced(x, *others, **named)[0], module(x, *others, **named)[0])
+    assert traced(x, *others, z=x)[1] == 5.0
+    with pytest.raises(fx.proxy.TraceError):
+        fx.symbolic_trace(lambda *several: norch.cat([*several]))
