@@ -114,10 +114,9 @@ class Tracer(TracerBase):
         self._tensors = {id(x): name for name, x in chain(self.root.named_buffers(), self.root.named_parameters())}
         self._kept: list[Any] = []
         self.graph = Graph(tracer_cls=type(self))
+        takes: Callable[..., Any] = function
         if isinstance(function, FunctionType) and not hasattr(function, "__wrapped__"):
             takes = _without_stars(function)
-        else:
-            takes = function
         arguments, named = self._arguments(function, isinstance(root, Module), concrete_args or {}, takes is function)
         restore: list[Callable[[], None]] = []
         try:
