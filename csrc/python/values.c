@@ -107,8 +107,8 @@ NR_BUILTIN(set_parameter) {
 /* ---- numbers as tensors ----------------------------------------------------------------------------------- */
 
 enum { FLOATS, INTEGERS, BOOLS, KINDS_OF_NUMBERS };
-static void
-    *numbers[KINDS_OF_NUMBERS]; /* dicts of Python numbers and their tensors: norch/ops/_operand.py fills them */
+/* Dicts of Python numbers and their tensors, which norch/ops/_operand.py fills. */
+static void *numbers[KINDS_OF_NUMBERS];
 
 /* bind_numbers(floats, integers, bools): the dicts in which calls of rows find numbers. */
 NR_BUILTIN(bind_numbers) {
