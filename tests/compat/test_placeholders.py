@@ -317,6 +317,15 @@ def test_changes_of_settings() -> None:
         assert double(2) == 4
 
 
+def test_what_asks_for_other_libraries_is_told_no() -> None:
+    """Values, not placeholders, which would be true in an `if`."""
+    extension, backends = importlib.import_module("norch.utils.cpp_extension"), norch.backends
+    assert extension.CUDA_HOME is None and extension.ROCM_HOME is None and extension.IS_HIP_EXTENSION is False
+    assert backends.xnnpack.enabled is False and backends.quantized.engine == "none"
+    backends.mha.set_fastpath_enabled(False)
+    assert backends.mha.get_fastpath_enabled() is False
+
+
 def test_the_mode_in_which_vmap_takes_an_index_that_is_batched() -> None:
     """transformers 4 makes the masks of causal models in it."""
     mode = importlib.import_module("norch._dynamo._trace_wrapped_higher_order_op").TransformGetItemToIndex
