@@ -78,6 +78,7 @@ qr = torch.linalg.qr(torch.eye(2))
 print(type(qr), type(qr) is torch.return_types.linalg_qr, torch.equal(pickle.loads(pickle.dumps(qr)).R, qr.R))
 graph, export = torch.cuda.CUDAGraph, torch.export.export
 print(graph, f"{export.__module__}.{export.__name__}", pickle.loads(pickle.dumps(graph)) is graph)
+print(torch.distributed.Backend, torch.autograd.graph.save_on_cpu)
 """
 
 
@@ -127,6 +128,7 @@ def test_names_are_pytorchs() -> None:
     assert said[7:] == [
         "torch.return_types.max(", "values=tensor(1.),", "indices=tensor(1))",
         "<class 'torch.return_types.linalg_qr'> True True", "<class 'torch.cuda.CUDAGraph'> torch.export.export True",
+        "<class 'torch.distributed.distributed_c10d.Backend'> <class 'torch.autograd.graph.save_on_cpu'>",
     ]  # fmt: skip
 
 
