@@ -33,7 +33,7 @@ NO_OPERATIONS = {
     "bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "kaiser_window", "stft",
 }  # fmt: skip
 
-# Rows whose functions have a case, or tests in test_numeric.py.
-PARTS_OF_FUNCTIONS = {"significand", "exponent", "round_decimals", "round_tens", "nextafter"}
+# Rows whose functions have a case, or tests in test_numeric.py or test_random.py.
+PARTS_OF_FUNCTIONS = {"significand", "exponent", "round_decimals", "round_tens", "nextafter", "poisson"}
 
 BY_NAME = {case.name: case for case in CASES}

@@ -249,13 +249,14 @@ def frexp(input: Tensor) -> frexp_result:
     """
     input = floats_of(input, "frexp")
     x = input.detach()
-    exponent = _exponent(x)
-    mantissa = _mantissa(input, _significand(x), exponent)
-    return frexp_result(mantissa, lib.norch_cast(exponent, int32.code))
+    exponent = lib.norch_cast(_exponent(x), int32.code)
+    return frexp_result(_mantissa(input, _significand(x), exponent), exponent)
 
 
 # 2**exponent can be infinite, but half of it cannot.
-@differentiable("frexp", tensors=("exponent",), grad_x=lambda g, exponent: g * 0.5 / rows.exp2(exponent - 1))
+@differentiable(
+    "frexp", tensors=("exponent",), grad_x=lambda g, exponent: g * 0.5 / rows.exp2((exponent - 1).to(g.dtype))
+)
 def _mantissa(x: Tensor, mantissa: Tensor, exponent: Tensor) -> Tensor:
     return mantissa
 
