@@ -107,7 +107,7 @@ NR_BUILTIN(region) {
         dots += kind == DOTS;
     }
     int32_t status = NORCH_OK, skipped = r.x->ndim - (int32_t)axes;
-    if (is_ambiguous) {
+    if (is_ambiguous && skipped > 0) {
         status = nr_fail(NORCH_ERROR_INDEX, "only one ellipsis (...) can precede the index of an axis");
     } else if (axes > r.x->ndim) {
         /* unlike in PyTorch, x[0] of a 0-d x is x */

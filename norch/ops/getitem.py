@@ -240,7 +240,7 @@ def _resolve(x: Tensor, index: Any) -> tuple[Any, AdvancedIndex | None]:
     named: list[int] = []
     axis = x_axis = dots = 0  # the next axis of the view; that of x
     for part, taken in zip(parts, wide):
-        if taken and dots > 1:
+        if taken and missing and dots > 1:
             raise BoundsError("only one ellipsis (...) can precede the index of an axis")
         if type(part) in _BASIC:
             if part is Ellipsis:

@@ -452,7 +452,18 @@ def test_numbers_of_all_kinds() -> None:
 # ---- errors ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", ["..., ...", "..., 0, ...", "0, ..., ...", "..., None, ...", "..., [1, 0], ..."])
+@pytest.mark.parametrize(
+    "index",
+    [
+        "..., ...",
+        "..., 0, ...",
+        "0, ..., ...",
+        "..., None, ...",
+        "..., [1, 0], ...",
+        "..., 1, ..., :, ..., 0",
+        "0, ..., ..., [1, 0], 2",
+    ],
+)
 def test_a_second_ellipsis_behind_the_last_index_is_empty(index: str, torch: Any) -> None:
     at = eval(f"({index})")
     x, theirs = norch.arange(24.0).view(2, 3, 4), torch.arange(24.0).view(2, 3, 4)
