@@ -498,13 +498,14 @@ def test_inputs_that_lie_differently_give_a_c_ordered_result() -> None:
     assert norch.nonzero(x.bool()).tolist() == norch.nonzero(x.contiguous().bool()).tolist()
 
 
-def test_the_exponents_of_frexp_may_be_written() -> None:
-    """They are handed out, and the gradient of the mantissa does not need them."""
+def test_the_gradient_of_frexp_needs_the_exponents_that_it_returns() -> None:
     x = norch.tensor([3.0, 0.5], requires_grad=True)
     mantissa, exponent = norch.frexp(x)
-    exponent.add_(1)
-    mantissa.sum().backward()
+    mantissa.sum().backward(retain_graph=True)
     assert x.grad.tolist() == [0.25, 1]
+    exponent.add_(1)
+    with pytest.raises(norch.Error, match="changed in place"):  # as in PyTorch
+        mantissa.sum().backward()
 
 
 def test_where_takes_a_mask_of_bytes_like_torch(torch: Any) -> None:
