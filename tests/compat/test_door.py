@@ -255,6 +255,12 @@ def test_the_pytest_plugin(tmp_path: Path) -> None:
         assert "1 passed" in said
 
 
+def test_a_module_that_an_attribute_imported_has_all_names() -> None:
+    """tensordict reads torch.utils._pytree, then imports names that norch has in another file."""
+    code = "import torch; torch.utils._pytree; from torch.utils._pytree import is_structseq_instance, tree_map; print(1)"
+    assert run("-m", "norch", "-c", code).strip() == "1"
+
+
 def test_it_imports_what_it_renames_and_no_operations() -> None:
     """Opening takes some 20 ms: it may not import what waits for its first use."""
     code = """
