@@ -37,8 +37,8 @@ else:
     Guard = lib.norch_guard_class()
 
 # Each thread has enabled, grad_mode (UNRECORDED and INFERENCE, bits of csrc/python/modes.h), autocast (its setting,
-# autocast.py) and overridden (whether a TorchFunctionMode gets its
-# calls). The process has casting (whether any thread casts) and anomaly (anomaly.py).
+# autocast.py) and overridden (whether a TorchFunctionMode gets its calls). The process has casting (whether any thread
+# casts) and anomaly (anomaly.py).
 mode: _Mode = lib.norch_modes()  # csrc/python/mode.c
 UNRECORDED, INFERENCE = 1, 64
 # Setters without Python code, because Guard.__exit__ must not be interrupted.

@@ -132,8 +132,8 @@ class Door:
                     self.move(thing, home)
                     if home[6:] in homes() and home[6:] not in packages():
                         ours = sys.modules.get(f"norch.{home[6:]}")
-                        if ours is not module and getattr(getattr(ours, "__spec__", None), "_initializing", False):
-                            ours = None  # it is running, and replaces itself by module (utils/_pytree.py)
+                        if getattr(getattr(ours, "__spec__", None), "_initializing", False):
+                            ours = None  # it may replace itself when it has run (utils/_pytree.py)
                         sys.modules.setdefault(home, ours or _Later(home, module.__file__))
                     if name[-7:] == "_result" and module_path[:10] == "norch.ops.":
                         self.name_result(thing, module_path)

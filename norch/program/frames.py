@@ -275,7 +275,7 @@ class Frames:
 def _kind_here(frame: Any) -> int:
     kind = kind_of(frame.f_code.co_filename)
     while kind == LIBRARY:
-        if frame.f_code is _SIGNATURE and not frame.f_locals["eval_str"]:  # see Frames.names
+        if frame.f_code is _SIGNATURE:  # see Frames.names
             return TRUSTED
         frame = frame.f_back
         if frame is None:

@@ -185,6 +185,28 @@ def module_by_its_path():
 
 
 @way
+def module_that_replaces_an_attribute_of_the_package():
+    function, _ = module_by_its_path()
+    package = sys.modules["norch_test_cfg"]
+    return function, lambda value: setattr(package, "numbers", types.SimpleNamespace(k=value))
+
+
+EVALUATED = 2.0
+
+
+@way
+def annotation_that_a_signature_evaluates():
+    def f():
+        pass
+
+    f.__annotations__ = {"return": "EVALUATED"}
+    globals()["EVALUATED"] = 2.0
+    return (lambda x: x * inspect.signature(f, eval_str=True).return_annotation), lambda value: globals().update(
+        EVALUATED=value
+    )
+
+
+@way
 def default_in_a_signature():
     def f(k=2.0):
         pass
